@@ -1198,7 +1198,7 @@ export interface ConformanceOp {
   failures: {
     /** Name of the case. */
     case: string;
-    /** What went wrong. */
+    /** Reason for the failure. */
     why: string;
     /** The reason if it was expected to fail; it does not count then. */
     expected: string | null;

@@ -1,8 +1,8 @@
-/** What an answer says of a file and of its own body. */
+/** Reads a server's response: what it says about the file and about its own body. */
 
-/** A file whose size no server told is not read beyond this. In bytes. */
+/** Limit for a file whose size no server has told. In bytes. */
 const UNTOLD = 16 * 2 ** 30;
-/** What a server compressed is not read beyond so many times what it sent: weights hardly shrink, and bombs do. */
+/** Limit for a compressed body, as a multiple of the bytes sent: weights hardly shrink, decompression bombs do. */
 const INFLATION = 16;
 
 /**
@@ -24,7 +24,7 @@ const INFLATION = 16;
 export function read({ status, headers }, asked, known) {
   const length = contentLength(headers);
   if (status === 200) return { start: 0, end: length ?? Infinity, size: length, most: mostOf(headers) };
-  // Other origins' servers may keep this header from scripts: lengths, and bytes that are asked for again, tell then.
+  // Servers of other origins may hide this header from scripts. Lengths, and bytes that are asked for again, tell then.
   const range = contentRange(headers.get("Content-Range"));
   if (range === null) {
     if (asked === 0) return "a part of the file though the whole was asked for";
@@ -50,7 +50,7 @@ function contentRange(header) {
 }
 
 /**
- * The size of the body as scripts get it.
+ * Returns the size of the body as scripts see it.
  *
  * @param {Headers} headers
  * @returns {number | null}
@@ -59,11 +59,7 @@ function contentLength(headers) {
   return isEncoded(headers) ? null : sentLength(headers);
 }
 
-/**
- * What a body may have at most whose length is not known.
- *
- * @param {Headers} headers
- */
+/** Returns the limit for a body of unknown length. @param {Headers} headers */
 function mostOf(headers) {
   const sent = sentLength(headers);
   return isEncoded(headers) && sent !== null ? Math.min(sent * INFLATION, UNTOLD) : UNTOLD;

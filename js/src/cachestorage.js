@@ -1,8 +1,8 @@
-/** Files in the Cache API, for browsers whose origin private file system is missing or cannot be written. */
+/** Files in the Cache API, for browsers without a usable origin private file system. */
 
-/** The cache of the models. */
+/** Name of the cache with the models. */
 const CACHE = "anygpu";
-/** Keys of a cache are URLs; this one is never requested. */
+/** Base of the cache's keys, which must be URLs. It is never requested. */
 const BASE = "https://anygpu.invalid/";
 
 /** @import { Files } from "./opfs.js" */

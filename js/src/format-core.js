@@ -1,4 +1,4 @@
-/** Formats of answers behind a port: which tokens of a vocabulary may come next. */
+/** Structured output behind a port: computes which tokens of a vocabulary may come next. */
 
 import { CrashError } from "./errors.js";
 import { features } from "./features.js";
@@ -11,11 +11,7 @@ import { live } from "./vital.js";
 /** @typedef {import("../wasm/constrain.js").WasmVocabulary} WasmVocabulary */
 /** @typedef {import("../wasm/constrain.js").WasmGrammar} WasmGrammar */
 
-/**
- * One vocabulary, and grammars over it.
- *
- * @extends {Module<import("../wasm/constrain.js").WasmCancel>}
- */
+/** Serves one vocabulary, and grammars over it. @extends {Module<import("../wasm/constrain.js").WasmCancel>} */
 export class FormatCore extends Module {
   _bindings;
   /** @type {WasmVocabulary | null} */
@@ -86,7 +82,7 @@ export class FormatCore extends Module {
 
   async _dispose() {
     await this.idle();
-    // A module that has trapped cannot free anything any more.
+    // A module that has trapped cannot free anything.
     if (this.dead !== null) return;
     for (const id of [...this._grammars.keys()]) this._release(id);
     this._vocabulary?.free();

@@ -1,4 +1,4 @@
-/** From what the caller names to a source: a blob, the cache, or the network. */
+/** Opens a source: a blob, the cache, or the network. */
 
 import { throwIfAborted } from "./abort.js";
 import { check } from "./check.js";
@@ -74,7 +74,7 @@ async function openBlob(blob, { sha256, digests }, { signal, newDigest }) {
 }
 
 /**
- * URLs of the page itself: `blob:` and `data:`.
+ * Reads a URL of the page itself: `blob:` or `data:`.
  *
  * @param {URL} url
  * @param {AbortSignal} signal

@@ -1,4 +1,4 @@
-/** Requests and answers in the shapes of OpenAI's API. */
+/** Requests and answers in the format of OpenAI's API. */
 
 import { Parts } from "./saying.js";
 import { reasonOf, throwIfAborted } from "./abort.js";
@@ -114,7 +114,7 @@ export const embeddings = (embed, model) => ({
   },
 });
 
-/** The bytes of 32-bit floats, little-endian. */
+/** Encodes vectors as little-endian 32-bit floats in base64. */
 function base64(/** @type {Float32Array} */ vector) {
   const view = new DataView(new ArrayBuffer(4 * vector.length));
   vector.forEach((value, index) => view.setFloat32(4 * index, value, true));
@@ -143,7 +143,7 @@ function completionsOf(shape, run, recall, model) {
 }
 
 /**
- * Asks for all answers at once, so that nobody else's come between: the engine makes one after the other.
+ * Asks for all answers at once, so that no other request comes between them. The engine makes one after the other.
  *
  * @template T
  * @param {Request} request
@@ -153,7 +153,7 @@ const each = (request, ask) =>
   Array.from({ length: request.n }, (_, index) => ask({ ...request, generate: seeded(request.generate, index) }, index));
 
 /**
- * What asks for one of several answers: that of the seed so many after the first one's.
+ * Returns the request of one of several answers, whose seed is larger by its index.
  *
  * @param {Record<string, unknown>} generate
  * @param {number} index
@@ -231,9 +231,9 @@ async function* pieces(shape, run, request, model, stop) {
     ),
   );
   const common = { ...head(shape, request, model), object: shape.part, ...(request.usage ? { usage: null } : {}) };
-  /** What writes how likely the tokens of an answer were, of each that has begun. @type {ReturnType<Shape["logprobs"]>[]} */
+  /** Formatters of token probabilities, one for each answer that has begun. @type {ReturnType<Shape["logprobs"]>[]} */
   const likely = [];
-  /** The parts of each. @type {Parts[]} */
+  /** Parsed parts of each answer. @type {Parts[]} */
   const parts = Array.from({ length: request.n }, () => new Parts());
   const choice = (/** @type {number} */ index, /** @type {Piece | null} */ piece, /** @type {string | null} */ finish_reason) => {
     const logprobs = piece?.logprob === undefined ? null : likely[index]([piece.logprob]);
@@ -243,7 +243,7 @@ async function* pieces(shape, run, request, model, stop) {
   const results = [];
   try {
     for (;;) {
-      // Pieces from before the abort no longer matter.
+      // Chunks from before the abort no longer matter.
       throwIfAborted(signal);
       const { index = 0, event, result, failure } = news[0] ?? {};
       if (failure !== undefined) throw failure.error;
@@ -274,11 +274,7 @@ async function* pieces(shape, run, request, model, stop) {
   }
 }
 
-/**
- * A signal that is aborted with any of some others, or by `end`.
- *
- * @param {AbortSignal[]} signals
- */
+/** Returns a signal that is aborted with any of several others, or by `end`. @param {AbortSignal[]} signals */
 function follow(signals) {
   const controller = new AbortController();
   const onAbort = (/** @type {Event} */ event) => controller.abort(reasonOf(/** @type {AbortSignal} */ (event.target)));

@@ -1,6 +1,6 @@
 /** Files in the origin private file system. */
 
-/** The folder of the models. */
+/** Name of the folder with the models. */
 const FOLDER = "anygpu";
 
 /**
@@ -82,7 +82,7 @@ class Opfs {
 }
 
 /**
- * Makes or replaces a file.
+ * Creates or replaces a file.
  *
  * @param {FileSystemDirectoryHandle} folder
  * @param {string} name
@@ -90,21 +90,21 @@ class Opfs {
  */
 export async function writeFile(folder, name, bytes) {
   const handle = /** @type {FileHandle} */ (await folder.getFileHandle(name, { create: true }));
-  // Workers only, and faster.
+  // Faster, but only in workers.
   if (handle.createSyncAccessHandle) return writeAtOnce(await handle.createSyncAccessHandle(), bytes);
   const stream = await handle.createWritable();
   try {
     await stream.write(/** @type {Uint8Array<ArrayBuffer>} */ (bytes));
     await stream.close();
   } catch (error) {
-    // A stream that failed is closed already.
+    // A stream that failed is already closed.
     await stream.abort().catch(() => {});
     throw error;
   }
 }
 
 /**
- * Nothing is flushed: what a crash of the machine takes is found out by its digest.
+ * Writes a file without flushing: if the machine crashes, the digest shows what is missing.
  *
  * @param {SyncHandle} handle
  * @param {Uint8Array} bytes

@@ -1,10 +1,10 @@
-/** Chunks of a pool's model that stay in the browser for the next time, by their digests. Whoever reads one checks it. */
+/** Cache of chunks of a pool's model, by their digests. A chunk's digest is checked by its reader. */
 
 import { openFiles } from "./filing.js";
 
 /** @import { Environment } from "./store.js" */
 
-/** Beside the models of this page itself. */
+/** Name of the folder, beside that of the page's own models. */
 const FOLDER = "anygpu-pool";
 
 /**

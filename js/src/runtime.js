@@ -1,4 +1,4 @@
-/** What runtimes that are no browsers do in their own way; `with-node.js` sets it. */
+/** Behaviour that differs in Node.js, Deno and Bun; `with-node.js` sets it. */
 
 /**
  * @typedef {object} FileLike A part of a blob's interface.
@@ -22,7 +22,7 @@ export const runtime = {
   hub: null,
 };
 
-/** Storage and locks of the browser, if there are any: Node.js before 21 has no `navigator`. */
+/** Returns the storage and locks of the browser, if there are any. Node.js before 21 does not have `navigator`. */
 export function environment() {
   const { storage, locks } = /** @type {Partial<Navigator>} */ (globalThis.navigator ?? {});
   return { storage, caches: globalThis.caches, locks };

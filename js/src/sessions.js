@@ -1,4 +1,4 @@
-/** The sessions of an engine, for the page. */
+/** The API of an engine's sessions. */
 
 import { OptionsError } from "./errors.js";
 import { sessionName } from "./request.js";
@@ -19,7 +19,7 @@ export const sessionsOf = (call) => ({
 });
 
 /**
- * What asks for the rest of a session's answer: the same again, with what was generated already.
+ * Returns the request for the rest of a session's answer: the original one, with the tokens generated so far.
  *
  * @param {Call} call
  * @param {string} session

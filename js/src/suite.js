@@ -1,4 +1,4 @@
-/** The conformance suite behind a port. Its wasm module is loaded by nothing else. */
+/** The conformance suite behind a port. Nothing else loads its wasm module. */
 
 import { CrashError } from "./errors.js";
 import { features } from "./features.js";

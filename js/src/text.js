@@ -1,4 +1,4 @@
-/** Short texts of servers. */
+/** Downloads of short texts. */
 
 import { FileError } from "./errors.js";
 import { RemoteStream } from "./stream.js";

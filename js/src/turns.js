@@ -1,9 +1,9 @@
-/** Locks between the tabs of a site, and whose turn it is to download a file that several of them want. */
+/** Locks between the tabs of a site, and turns to download a file that several tabs want. */
 
 import { throwIfAborted } from "./abort.js";
 import { afterAwake } from "./patience.js";
 
-/** Between two looks at what another tab does, in milliseconds. */
+/** Interval between two looks at another tab's progress, in milliseconds. */
 const LOOK = 500;
 
 /**
@@ -32,7 +32,7 @@ export function hold(locks, name, options) {
  */
 
 /**
- * Waits until nobody else has a lock, as long as the others get on.
+ * Waits until a lock is free, as long as its holders make progress.
  *
  * @param {LockManager} locks
  * @param {string} name
@@ -58,7 +58,7 @@ export async function holdAfter(locks, name, { signal, patience, look }) {
 }
 
 /**
- * Looks until nothing arrives any more, or somebody ends it.
+ * Watches until there is no more progress, or the signal aborts.
  *
  * @param {AbortSignal} signal
  * @param {number} patience
