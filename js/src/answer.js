@@ -7,10 +7,10 @@ const INFLATION = 16;
 
 /**
  * @typedef {object} Answer
- * @property {number} start Where its body begins in the file.
- * @property {number} end Where its body ends in the file, by what it says; infinite if it does not say.
- * @property {number | null} size Of the file, in bytes; null if it does not say.
- * @property {number} most What the file may have at most if its size is not told.
+ * @property {number} start Position in the file where its body begins.
+ * @property {number} end Position in the file where its body ends; infinite if it does not say.
+ * @property {number | null} size Size of the file, in bytes; null if the response does not say.
+ * @property {number} most Limit for the file's size if it is not known, in bytes.
  */
 
 /**
@@ -19,7 +19,7 @@ const INFLATION = 16;
  * @param {Response} response
  * @param {number} asked The byte that was asked for; 0 without a range.
  * @param {number | null} known The size of the file, if it is known.
- * @returns {Answer | string} What is wrong, of an answer that cannot be what was asked for.
+ * @returns {Answer | string} A string says what is wrong with a response that cannot be right.
  */
 export function read({ status, headers }, asked, known) {
   const length = contentLength(headers);
@@ -40,7 +40,7 @@ export function read({ status, headers }, asked, known) {
 }
 
 /**
- * @param {string | null} header As in `bytes 5-9/10`.
+ * @param {string | null} header A header such as `bytes 5-9/10`.
  * @returns {{ start: number, last: number, size: number | null } | null}
  */
 function contentRange(header) {

@@ -9,7 +9,7 @@ const BASE = "https://anygpu.invalid/";
 
 /**
  * @param {CacheStorage | undefined} caches
- * @param {string} [name] Of the cache.
+ * @param {string} [name] Name of the cache.
  * @returns {Promise<Files | null>} Null if this browser has none, or none here.
  */
 export async function openCacheStorage(caches, name = CACHE) {

@@ -4,7 +4,7 @@ import { reasonOf } from "./abort.js";
 import { CrashError, DeviceLostError, fromWire } from "./errors.js";
 
 /**
- * @typedef {object} Endpoint What connects to a core: a worker, or a `MessagePort` to the thread itself.
+ * @typedef {object} Endpoint A connection to a core: a worker, or a `MessagePort` to the thread itself.
  * @property {(message: any) => void} postMessage
  * @property {((event: MessageEvent) => void) | null} onmessage
  */

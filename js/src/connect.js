@@ -36,7 +36,7 @@ const END_LIMIT = 2_000;
 /** @typedef {(port: Port) => Promise<void>} StartHere Starts it on this thread. */
 
 /**
- * @typedef {object} Served What can be started, for each build. Each loads its own wasm module, and nothing of the others.
+ * @typedef {object} Served Ways to start a core, for each build. Each only loads its own wasm module.
  * @property {Record<BuildName, StartWorker>} worker
  * @property {Record<BuildName, string>} script The worker's script, beside this one.
  * @property {Record<"today" | "older", StartHere>} here A page must not wait for threads, so that there are none.
@@ -88,7 +88,7 @@ export const SUITE = {
  * @property {BackendChoice} backend
  * @property {boolean} [worker] Whether to run in a worker if that works; true by default.
  * @property {number} [threads] How many the CPU may have, if not as many as usual.
- * @property {string} [workerUrl] Its script, if it is not the package's own.
+ * @property {string} [workerUrl] Address of the worker's script, if it is not the package's own.
  * @property {AbortSignal} [signal]
  * @property {Patience} [patience] With the worker.
  */
@@ -138,7 +138,7 @@ const HERE = import.meta.url;
 /**
  * @param {Served} served
  * @param {BuildName} build
- * @param {string} [url] Of the script for browsers of today, if it is elsewhere.
+ * @param {string} [url] Address of the script for current browsers, if it is not the package's own.
  * @returns {WorkerLike}
  */
 function newWorker({ worker, script }, build, url) {

@@ -18,7 +18,7 @@ import { live } from "./vital.js";
 /** @import { Context } from "./serve.js" */
 /** @import { Environment } from "./store.js" */
 
-/** @typedef {import("./module.js").Functions<typeof import("../wasm/bindings.js")>} Bindings What all builds have. */
+/** @typedef {import("./module.js").Functions<typeof import("../wasm/bindings.js")>} Bindings Functions that all builds have. */
 /** @typedef {import("../wasm/bindings.js").WasmEngine} WasmEngine */
 /** @typedef {Blob | string | (Blob | string)[]} What A file, an absolute URL, or all files of a split model. */
 /** @typedef {{ size: number, files: number[], readAt: (offset: number, length: number) => Promise<Uint8Array>, readOn: () => void }} EngineSource */
@@ -46,9 +46,9 @@ export class Core extends Module {
 
   /**
    * @param {Bindings} bindings
-   * @param {URL} url Of the module itself.
+   * @param {URL} url Address of the module.
    * @param {Environment} environment
-   * @param {((threads: number) => void) | null} share Has so many threads share the CPU's work once that is opened.
+   * @param {((threads: number) => void) | null} share Makes this many threads share the CPU backend's work once it is opened.
    */
   constructor(bindings, url, environment, share = null) {
     super(bindings, url);

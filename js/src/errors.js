@@ -195,7 +195,7 @@ function isOverflow(error) {
 /**
  * Whether the wasm module stopped in the middle of a call, so that nothing in it may be called again.
  *
- * @param {unknown} error What a call of it threw.
+ * @param {unknown} error The error that a call of the module threw.
  */
 export function isTrap(error) {
   return isOverflow(error) || throughModule(error);

@@ -8,7 +8,7 @@
 const EMPTY = Uint8Array.of(0, 0x61, 0x73, 0x6d, 1, 0, 0, 0);
 
 /**
- * @param {BackendChoice} backend Only what it may need is tried.
+ * @param {BackendChoice} backend Only interfaces that it may need are tried.
  * @returns {Promise<Features>}
  */
 export async function features(backend) {
@@ -36,7 +36,7 @@ export function mayCompile() {
  * @param {BackendChoice} backend
  * @param {Features} worker
  * @param {() => Promise<Features>} page Asked only if it matters.
- * @param {() => boolean} [allowed] Whether the page may compile wasm; likewise.
+ * @param {() => boolean} [allowed] Whether the page may compile wasm; asked only if it matters.
  * @returns {Promise<{ thread: Thread, reason: string }>}
  */
 export async function chooseThread(backend, worker, page, allowed = mayCompile) {

@@ -94,7 +94,7 @@ export class FilesSource {
  */
 
 /**
- * @typedef {object} Digests Of one file, or of all files of a split model.
+ * @typedef {object} Digests Digests of one file, or of all files of a split model.
  * @property {string | string[]} [sha256]
  * @property {true | FileDigests | FileDigests[]} [digests] True: they lie beside the files.
  */

@@ -15,7 +15,7 @@ const LIMIT = 20_000;
 
 /**
  * @param {Environment} environment
- * @param {string} [folder] That of the models, if no other is named.
+ * @param {string} [folder] Name of the folder; that of the models by default.
  * @returns {Promise<Files | null>} Null if there is nothing to keep files in.
  */
 export async function openFiles({ storage, caches, limit = LIMIT }, folder) {

@@ -7,7 +7,7 @@ import { live } from "./vital.js";
 
 /** @import { Context } from "./serve.js" */
 
-/** @typedef {import("./module.js").Functions<typeof import("../wasm/constrain.js")>} Bindings What all builds have. */
+/** @typedef {import("./module.js").Functions<typeof import("../wasm/constrain.js")>} Bindings Functions that all builds have. */
 /** @typedef {import("../wasm/constrain.js").WasmVocabulary} WasmVocabulary */
 /** @typedef {import("../wasm/constrain.js").WasmGrammar} WasmGrammar */
 
@@ -22,7 +22,7 @@ export class FormatCore extends Module {
 
   /**
    * @param {Bindings} bindings
-   * @param {URL} url Of the module itself.
+   * @param {URL} url Address of the module.
    */
   constructor(bindings, url) {
     super(bindings, url);

@@ -69,8 +69,8 @@ export class Formats {
   _connection = null;
 
   /**
-   * @param {Call} call Asks the engine.
-   * @param {Where} where As the engine was loaded.
+   * @param {Call} call Calls the engine.
+   * @param {Where} where Options that the engine was loaded with.
    */
   constructor(call, where) {
     this._call = call;

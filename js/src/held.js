@@ -22,7 +22,7 @@ export class HeldStream {
   _start = -1;
 
   /**
-   * @param {Remote} remote Its size is that of the digests.
+   * @param {Remote} remote The file, whose size is that of the digests.
    * @param {number} position The byte of the file that comes next.
    * @param {FileDigests} digests
    * @param {() => Promise<Digest>} newDigest

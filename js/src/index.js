@@ -55,7 +55,7 @@ export class AnyGpu {
    * @param {Opened} opened
    * @param {((without: string[]) => Promise<Opened>) | null} open Opens another like it, if this one is lost, but not on
    * some rungs.
-   * @param {import("./format.js").Where} [where] As it was loaded.
+   * @param {import("./format.js").Where} [where] Options of workers and modules that it was loaded with.
    */
   constructor(opened, open, where = {}) {
     const { facts } = opened;

@@ -22,15 +22,15 @@ const PATIENCE = 3000;
 
 /**
  * @typedef {object} Limits
- * @property {number} maxBytes What all sessions together may have.
+ * @property {number} maxBytes Limit for all sessions together.
  * @property {number} maxCount
  */
 
 /**
- * @typedef {object} Facts What is known of a session besides its log.
+ * @typedef {object} Facts Record of a session beside its log.
  * @property {string} name
- * @property {string} model What tells its model from others.
- * @property {number} used In milliseconds since 1970.
+ * @property {string} model Identity of its model.
+ * @property {number} used Time of the last use, in milliseconds since 1970.
  */
 
 /** @typedef {Facts & { id: string, log: Log }} Kept */
@@ -150,7 +150,7 @@ export class Journal {
     }
   }
 
-  /** @returns {Promise<{ name: string, bytes: number, newest: Peek }[]>} Those of this model, last used first. */
+  /** @returns {Promise<{ name: string, bytes: number, newest: Peek }[]>} Sessions of this model, last used first. */
   async list() {
     const all = await this._exclusively(() => this._all());
     const own = [];
@@ -217,7 +217,7 @@ export class Journal {
   /**
    * Removes the least recently used session.
    *
-   * @param {string} but One that stays.
+   * @param {string} but Id of the session that must stay.
    * @returns {Promise<boolean>} Whether there was one that no other tab uses.
    */
   async _evictOne(but) {

@@ -24,10 +24,10 @@ const MOST = 128;
 /** Allowance, in bytes: a log is rewritten when it has more than twice what its text needs, and this. */
 const SMALL = 4 << 20;
 
-/** @typedef {{ number: number, size: number }} Part One of the files. */
+/** @typedef {{ number: number, size: number }} Part One of the log's files. */
 
 /**
- * @typedef {object} Peek What the newest record says.
+ * @typedef {object} Peek Facts of the newest record.
  * @property {number} tokens
  * @property {"stop" | "length" | "cancelled" | null} finish
  */

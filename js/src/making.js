@@ -51,8 +51,8 @@ export class Making {
   /**
    * @param {Store} store
    * @param {Entry} entry
-   * @param {() => void} release Of the lock of its bytes.
-   * @param {boolean} noted Whether records say how far it is; only one download of a file may.
+   * @param {() => void} release Releases the lock of its bytes.
+   * @param {boolean} noted Whether its progress is recorded; only one download of a file may do so.
    */
   constructor(store, entry, release, noted) {
     this._store = store;

@@ -45,7 +45,7 @@ export const fileDigests = (name, value) => {
 };
 
 /**
- * @param {Remote} remote Of a manifest.
+ * @param {Remote} remote The manifest.
  * @returns {Promise<FileDigests>}
  */
 export async function download(remote) {

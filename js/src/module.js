@@ -15,13 +15,13 @@ import { start } from "./start.js";
 
 /**
  * @template C
- * @typedef {object} Glue What is common to the JavaScript of all modules.
+ * @typedef {object} Glue The common part of all modules' JavaScript.
  * @property {import("./start.js").Startable["default"]} default
  * @property {new () => C} WasmCancel
- * @property {() => void} [__wbg_reset_state] Starts the module anew.
+ * @property {() => void} [__wbg_reset_state] Restarts the module.
  */
 
-/** Serves calls with a module. @template {{ cancel(): void, free(): void }} C What its module cancels with. */
+/** Serves calls with a module. @template {{ cancel(): void, free(): void }} C Class of the module's cancel handles. */
 export class Module {
   /** The error, once the module has trapped. @type {AnyGpuError | null} */
   dead = null;
@@ -35,7 +35,7 @@ export class Module {
 
   /**
    * @param {Glue<C>} bindings
-   * @param {URL} url Of the module itself.
+   * @param {URL} url Address of the module.
    */
   constructor(bindings, url) {
     this.bindings = bindings;

@@ -33,7 +33,7 @@ import { BlobSource } from "./source.js";
  * @property {() => Promise<Digest>} newDigest
  * @property {Environment} environment
  * @property {number} reserved Bytes that other files of the same model will take of the cache.
- * @property {boolean} waits Whether to wait for another tab that downloads the file. Who has others wait must not.
+ * @property {boolean} waits Whether to wait for another tab that downloads the file. A tab that others wait for must not.
  */
 
 /**

@@ -12,7 +12,7 @@ import { Stream } from "./streaming.js";
 /** @import { EmbeddingRequest, Request } from "./request.js" */
 
 /**
- * @typedef {object} Generated What the engine says of a generation.
+ * @typedef {object} Generated The engine's result of a generation.
  * @property {number} prompt_tokens
  * @property {number} cached_tokens
  * @property {number[]} tokens
@@ -24,34 +24,34 @@ import { Stream } from "./streaming.js";
  * @property {import("../index.d.ts").Stats} steady
  * @property {number} drafted_tokens
  * @property {number} accepted_tokens
- * @property {number} [thought_tokens] Of a conversation's answer.
+ * @property {number} [thought_tokens] Reasoning tokens of a chat answer.
  * @property {Overflow | null} overflow
  */
 
 /** @typedef {{ token?: number, text: string, logprob?: TokenLogprob, parts?: Part[], overflow?: undefined }} Piece */
 
-/** @typedef {Piece | { overflow: Overflow }} Told A piece, or what was done since the text outgrew the context. */
+/** @typedef {Piece | { overflow: Overflow }} Told A piece, or what was dropped because the text outgrew the context. */
 
 /** @typedef {(event: Told) => void} OnEvent */
 
 /** @typedef {(request: Request, signal: AbortSignal | undefined, onEvent: OnEvent) => Promise<Generated>} Run */
 
-/** @typedef {(session: string, signal: AbortSignal | undefined) => Promise<Request>} Recall Gives what asks for the rest. */
+/** @typedef {(session: string, signal: AbortSignal | undefined) => Promise<Request>} Recall Returns the request for the rest of a session's answer. */
 
-/** @typedef {{ vectors: Float32Array[], prompt_tokens: number }} Embedded What the engine says of texts. */
+/** @typedef {{ vectors: Float32Array[], prompt_tokens: number }} Embedded The engine's result for texts. */
 
 /** @typedef {(request: EmbeddingRequest, signal: AbortSignal | undefined) => Promise<Embedded>} Embed */
 
 /**
- * @typedef {object} Shape How one of the two APIs looks.
- * @property {string} prefix Of the ids.
- * @property {string} whole The name of an answer.
- * @property {string} part The name of a chunk.
+ * @typedef {object} Shape The format of one of the two APIs.
+ * @property {string} prefix Prefix of ids.
+ * @property {string} whole Kind of the object of an answer.
+ * @property {string} part Kind of the object of a chunk.
  * @property {(value: unknown, options: unknown) => Request} parse
- * @property {(text: string, parts: Parts) => object} answer What a choice has in an answer,
- * @property {(piece: Piece | null, parts: Parts) => object} chunk and in a chunk; null in one without a piece.
- * @property {object | null} first What the first chunk of an answer has, if that is one without a piece.
- * @property {() => (tokens: TokenLogprob[]) => object} logprobs How likely the tokens of one answer were.
+ * @property {(text: string, parts: Parts) => object} answer Fields of a choice in an answer.
+ * @property {(piece: Piece | null, parts: Parts) => object} chunk Fields of a choice in a chunk; the piece is null in one without.
+ * @property {object | null} first Fields of an answer's first chunk, if that is one without a piece.
+ * @property {() => (tokens: TokenLogprob[]) => object} logprobs Returns a formatter of one answer's token probabilities.
  */
 
 /** @type {Shape} */
@@ -202,7 +202,7 @@ async function whole(shape, run, value, options, model) {
  */
 const streamed = (shape, run, request, model) => new Stream((stop) => pieces(shape, run, request, model, stop));
 
-/** @typedef {{ index: number, event?: Told, result?: Generated, failure?: { error: unknown } }} News Of one of the answers. */
+/** @typedef {{ index: number, event?: Told, result?: Generated, failure?: { error: unknown } }} News An event, the result or the failure of one answer. */
 
 /**
  * @param {Shape} shape

@@ -6,7 +6,7 @@ const FOLDER = "anygpu";
 /**
  * @typedef {object} Files Where entries are kept: a flat folder.
  * @property {() => Promise<string[]>} names
- * @property {(name: string) => Promise<Contents | null>} blob What is in a file; null if there is none.
+ * @property {(name: string) => Promise<Contents | null>} blob Contents of a file; null if there is none.
  * @property {(name: string, bytes: Uint8Array) => Promise<void>} write Makes or replaces a file. If it fails, there is
  * nothing, a part, or what was there before.
  * @property {(name: string) => Promise<void>} remove Does nothing if there is no such file.
@@ -21,7 +21,7 @@ const FOLDER = "anygpu";
  */
 
 /**
- * @typedef {object} SyncHandle What only workers have, so the types of pages do not know it.
+ * @typedef {object} SyncHandle An interface that only workers have, so the types of pages do not include it.
  * @property {(bytes: Uint8Array, options: { at: number }) => number} write
  * @property {(size: number) => void | Promise<void>} truncate A promise before Chromium 108, like the next one.
  * @property {() => void | Promise<void>} close
@@ -31,7 +31,7 @@ const FOLDER = "anygpu";
 
 /**
  * @param {StorageManager | undefined} storage
- * @param {string} [name] Of the folder.
+ * @param {string} [name] Name of the folder.
  * @returns {Promise<Files | null>} Null if this browser has none, or none here (private windows).
  */
 export async function openOpfs(storage, name = FOLDER) {

@@ -3,7 +3,7 @@
 /** @import { Generated, Told } from "./openai.js" */
 
 /**
- * @param {Generated[]} results Of all answers.
+ * @param {Generated[]} results Results of all answers.
  * @param {Clock} clock
  */
 export function outcome(results, clock) {

@@ -41,7 +41,7 @@ export class Parts {
   /**
    * @param {Files} files
    * @param {string} id
-   * @param {number} size Of the whole.
+   * @param {number} size Size of the file, in bytes.
    * @param {string[]} digests
    */
   constructor(files, id, size, digests) {

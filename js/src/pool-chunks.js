@@ -10,13 +10,13 @@ const FOLDER = "anygpu-pool";
 /**
  * @typedef {object} Chunks
  * @property {(name: string) => Promise<Uint8Array | null>} kept
- * @property {(name: string, bytes: Uint8Array) => Promise<void>} keep In the place of one of that name.
+ * @property {(name: string, bytes: Uint8Array) => Promise<void>} keep Stores a chunk, or replaces it.
  */
 
 /**
  * @param {Environment} environment
- * @param {string} model The digest of the model. What is here of others goes: there is no room for many.
- * @returns {Chunks} What storage has no room for, or does not give, is fetched again.
+ * @param {string} model Digest of the model. Chunks of other models are removed: there is no room for many.
+ * @returns {Chunks} Chunks that cannot be stored or read are downloaded again.
  */
 export function chunks(environment, model) {
   const begin = `${model.replace(/[^0-9a-f]/g, "").slice(0, 16)}-`;

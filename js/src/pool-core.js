@@ -17,7 +17,7 @@ import { live } from "./vital.js";
 /** @import { Link } from "./pool-link.js" */
 /** @import { Context } from "./serve.js" */
 
-/** @typedef {import("./module.js").Functions<typeof import("../wasm/pool.js")>} Bindings What all builds have. */
+/** @typedef {import("./module.js").Functions<typeof import("../wasm/pool.js")>} Bindings Functions that all builds have. */
 
 /**
  * @typedef {object} Joining
@@ -49,7 +49,7 @@ export class PoolCore extends Module {
 
   /**
    * @param {Bindings} bindings
-   * @param {URL} url Of the module itself.
+   * @param {URL} url Address of the module.
    * @param {typeof link} [connect]
    * @param {import("./store.js").Environment} [around]
    */

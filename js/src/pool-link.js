@@ -31,9 +31,9 @@ const MESSAGE = 8 << 20;
 /**
  * Connects to the server. A broken connection is made again, however long that takes.
  *
- * @param {string} address Such as `wss://example.org`, with a name and a password if the server asks for them.
- * @param {string} secret What the worker's name follows from: the server asks the coordinator whether it may have that.
- * @param {string} worker Its name.
+ * @param {string} address Address of the server, such as `wss://example.org`, with a name and a password if the server asks for them.
+ * @param {string} secret Secret that the worker's name is derived from; the server asks the coordinator whether the two match.
+ * @param {string} worker Name of the worker.
  * @returns {Promise<Link>}
  */
 export async function link(address, secret, worker) {

@@ -92,9 +92,9 @@ async function upTo(most, { body }) {
 /**
  * Downloads the description of a pool from its coordinator.
  *
- * @param {string} coordinator Its address.
+ * @param {string} coordinator Address of the coordinator.
  * @param {AbortSignal} signal
- * @returns {Promise<Pool & { websocket: string }>} One that pages can join.
+ * @returns {Promise<Pool & { websocket: string }>} A pool that pages can join.
  */
 export async function describe(coordinator, signal) {
   const url = new URL("pool.json", coordinator.replace(/\/?$/, "/")).href;
@@ -119,7 +119,7 @@ export async function describe(coordinator, signal) {
  * Measures the download rate of a file, in bytes a second.
  *
  * @param {string} address
- * @param {number} size Of the file, in bytes.
+ * @param {number} size Size of the file, in bytes.
  * @param {AbortSignal} signal
  */
 export async function rate(address, size, signal) {

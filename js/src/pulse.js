@@ -17,8 +17,8 @@ const MOST = 3_600_000;
 const LATE = 1 / 8;
 
 /**
- * @typedef {object} Patience How long a worker may be silent. One that is slow gets twice as long the next time, and so
- * does the one that takes the place of one that was given up: it may have been slow.
+ * @typedef {object} Patience How long a worker may be silent. A slow worker gets twice as long the next time, and so
+ * does the successor of a worker that was given up, which may only have been slow.
  * @property {number} limit In milliseconds.
  */
 

@@ -56,8 +56,8 @@ export class Recovery {
   /**
    * Generates, and continues after a loss with the tokens so far.
    *
-   * @param {{ prompt: unknown, generate: { done?: number[] }, session?: string }} params What was done before is told
-   * first, as if it were new.
+   * @param {{ prompt: unknown, generate: { done?: number[] }, session?: string }} params Tokens that were
+   * generated before (`done`) are reported first, as if they were new.
    * @param {CallOptions} options
    * @returns {Promise<any>}
    */
@@ -140,7 +140,7 @@ export class Recovery {
   /**
    * Opens the best backend that works. It may be lost as well while it loads.
    *
-   * @param {Error} error What was lost at first.
+   * @param {Error} error The first loss.
    * @param {boolean} again
    * @returns {Promise<Opened>}
    */

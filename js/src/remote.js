@@ -25,7 +25,7 @@ const LONGEST_PAUSE = 30_000;
 export class Changed extends NetworkError {}
 
 /**
- * @typedef {object} Version What a server says of a file.
+ * @typedef {object} Version Version of a file, as its server says.
  * @property {number | null} size
  * @property {string | null} etag
  * @property {string | null} lastModified

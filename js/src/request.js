@@ -9,11 +9,11 @@ import { OptionsError } from "./errors.js";
 /** @import { Check } from "./checks.js" */
 
 /**
- * @typedef {object} Field What a field may hold. For every one, null is the same as leaving it out.
- * @property {Check} [use] It is used: the check gives what goes on from here.
- * @property {readonly unknown[]} [neutral] It is not supported, and these are its values that ask for nothing.
- * @property {string} [refusal] Why its other values are refused, and what to do.
- * @property {true} [ignored] Whatever it holds, the answer would be the same.
+ * @typedef {object} Field Values that a field accepts. Null is always the same as leaving it out.
+ * @property {Check} [use] Check of a supported field; it returns the value to use.
+ * @property {readonly unknown[]} [neutral] Accepted values of an unsupported field: those that ask for nothing.
+ * @property {string} [refusal] Reason why other values are refused, and what to do.
+ * @property {true} [ignored] Set if the field never changes the answer.
  */
 
 /** @param {Check} check @returns {Field} */
@@ -409,29 +409,29 @@ const [chatFields, textFields, embeddingFields, withFields] = [CHAT, TEXT, EMBED
 /**
  * @typedef {object} Request
  * @property {Prompt} prompt
- * @property {Record<string, unknown>} generate What goes to the engine.
- * @property {number} n How many answers.
+ * @property {Record<string, unknown>} generate Options for the engine.
+ * @property {number} n Number of answers.
  * @property {boolean} stream
- * @property {boolean} usage Whether a stream ends with a chunk that only says what was used.
- * @property {AbortSignal[]} signals Each of them ends it.
- * @property {string} [session] The name of the one that it belongs to.
+ * @property {boolean} usage Whether a stream ends with a chunk that only has the usage.
+ * @property {AbortSignal[]} signals Signals, each of which aborts the request.
+ * @property {string} [session] Name of its session.
  * @property {string} [model]
- * @property {unknown} [wanted] What the answer is to be, if not text.
- * @property {{ name?: string }} [demanded] It must call functions, or the one of this name.
+ * @property {unknown} [wanted] Format of the answer, if not text.
+ * @property {{ name?: string }} [demanded] Set if the answer must call functions, or the function of this name.
  */
 
 /**
  * @typedef {object} EmbeddingRequest
  * @property {Prompt[]} prompts
- * @property {{ dimensions?: number, normalize?: boolean }} embed What goes to the engine.
+ * @property {{ dimensions?: number, normalize?: boolean }} embed Options for the engine.
  * @property {boolean} base64
- * @property {AbortSignal[]} signals Each of them ends it.
+ * @property {AbortSignal[]} signals Signals, each of which aborts the request.
  * @property {string} [model]
  */
 
 /**
  * @param {unknown} value
- * @param {unknown} [options] What goes with it.
+ * @param {unknown} [options] Options beside the request.
  * @returns {Request}
  */
 export function chatRequest(value, options) {
@@ -478,7 +478,7 @@ function conversation({ tools = [], tool_choice, parallel_tool_calls, chat_templ
 
 /**
  * @param {unknown} value
- * @param {unknown} [options] What goes with it.
+ * @param {unknown} [options] Options beside the request.
  * @returns {Request}
  */
 export function completionRequest(value, options) {
@@ -490,7 +490,7 @@ export function completionRequest(value, options) {
 
 /**
  * @param {unknown} value
- * @param {unknown} [options] What goes with it.
+ * @param {unknown} [options] Options beside the request.
  * @returns {EmbeddingRequest}
  */
 export function embeddingRequest(value, options) {
@@ -505,7 +505,7 @@ export function embeddingRequest(value, options) {
  * Returns the request to continue the answer of a session.
  *
  * @param {unknown} name
- * @param {unknown} [options] What goes with it.
+ * @param {unknown} [options] Options beside the request.
  * @returns {Request & { session: string }}
  */
 export function resumeRequest(name, options) {

@@ -2,7 +2,7 @@
 
 /** @import { AssistantMessage, ChatDelta, ChatFinishReason, FinishReason, ToolCall, ToolCallDelta } from "../index.d.ts" */
 
-/** @typedef {{ said: string } | { thought: string } | { call: { name: string, arguments: string } } | { arguments: string }} Part As the engine tells it. */
+/** @typedef {{ said: string } | { thought: string } | { call: { name: string, arguments: string } } | { arguments: string }} Part A part as the engine reports it. */
 
 const LETTERS = "abcdefghijkmnopqrstuvwxyz2345679";
 

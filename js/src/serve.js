@@ -10,20 +10,20 @@ import { CrashError, fromEngine, isTrap, throughModule, toWire } from "./errors.
 /** @import { AnyGpuError } from "./errors.js" */
 
 /**
- * @typedef {object} Port Where messages come and go: a worker's own global, or a `MessagePort`.
+ * @typedef {object} Port A channel for messages: a worker's own global, or a `MessagePort`.
  * @property {(message: any) => void} postMessage
  * @property {((event: MessageEvent) => void) | null} onmessage
  */
 
 /**
- * @typedef {object} Context What a method is called with besides its parameters.
+ * @typedef {object} Context Arguments of a method besides its parameters.
  * @property {AbortSignal} signal
  * @property {(event: unknown) => void} tell
  */
 
 /**
- * @typedef {object} Core What is served.
- * @property {{ __wbg_reset_state?: () => void }} bindings The module that it calls.
+ * @typedef {object} Core A core that can be served.
+ * @property {{ __wbg_reset_state?: () => void }} bindings JavaScript of the module that it calls.
  * @property {AnyGpuError | null} dead Set once the module has trapped.
  * @property {(method: string, params: any, context: Context) => Promise<unknown>} call
  */

@@ -6,7 +6,7 @@ import { sessionName } from "./request.js";
 /** @import { Sessions } from "../index.d.ts" */
 /** @import { Request } from "./request.js" */
 
-/** @typedef {(method: string, params: object, signal?: AbortSignal) => Promise<any>} Call Asks the engine. */
+/** @typedef {(method: string, params: object, signal?: AbortSignal) => Promise<any>} Call Calls the engine. */
 
 /**
  * @param {Call} call

@@ -119,7 +119,7 @@ export class Shelf {
   }
 
   /**
-   * @param {string} name Of its record.
+   * @param {string} name Name of its record.
    * @returns {Promise<Entry | null>} Null if there is none, or none that can be understood.
    */
   async _entry(name) {

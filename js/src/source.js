@@ -27,22 +27,22 @@ const NOT_HELD =
   "the browser did not hold the whole download; use a server that answers requests for ranges, or let the file be cached";
 
 /**
- * @typedef {object} Digest SHA-256 of what comes in pieces.
+ * @typedef {object} Digest SHA-256 of bytes that come in pieces.
  * @property {(bytes: Uint8Array) => void} update
  * @property {() => string} hex
  */
 
 /**
- * @typedef {object} Recorder A cache entry in the making.
+ * @typedef {object} Recorder An unfinished cache entry.
  * @property {number} position How much of the file it has; the rest is appended in order.
- * @property {(bytes: Uint8Array) => Promise<void>} write Appends.
- * @property {(offset: number, length: number) => Promise<Uint8Array>} read What was appended.
+ * @property {(bytes: Uint8Array) => Promise<void>} write Appends bytes.
+ * @property {(offset: number, length: number) => Promise<Uint8Array>} read Reads bytes that were appended.
  * @property {(facts: Facts) => Promise<void>} commit Makes the entry visible.
  * @property {(keep?: boolean) => Promise<void>} abort Gives up; a later attempt may go on if it is told to keep.
  */
 
 /**
- * @typedef {object} Facts What is known of a file once it is whole.
+ * @typedef {object} Facts Facts about a complete file.
  * @property {string | null} sha256
  * @property {string | null} manifest
  * @property {string | null} etag
@@ -71,7 +71,7 @@ export class BlobSource {
 
   /**
    * @param {FileLike} blob
-   * @param {string} [why] What happened if it cannot be read, and what can be done.
+   * @param {string} [why] Likely cause if the blob cannot be read, and what to do.
    */
   constructor(blob, why = "it was changed or removed after it was chosen, so choose it again") {
     this._blob = blob;
@@ -146,7 +146,7 @@ export class BlobSource {
  * @property {Recorder | null} recorder
  * @property {(error: unknown) => void} onRecorderFailure May throw, which makes loading fail.
  * @property {Digest | null} digest
- * @property {string | null} sha256 What the digest must be.
+ * @property {string | null} sha256 Expected digest.
  * @property {string | null} manifest The digest of the digests that the streams are held to.
  * @property {(position: number) => Stream} newStream
  * @property {(loaded: number) => void} onBytes

@@ -12,12 +12,12 @@ const NAME = "anygpu thread";
 const START_LIMIT = 10_000;
 
 /**
- * @typedef {object} Sharing What the JavaScript of a module with threads has besides.
+ * @typedef {object} Sharing The additional functions of a module with threads.
  * @property {(start: { module: WebAssembly.Module, memory: WebAssembly.Memory }) => unknown} initSync
  * @property {() => [WebAssembly.Module, WebAssembly.Memory]} thread_parts
  * @property {(others: number, refused?: string) => void} thread_share
  * @property {() => void} thread_compute
- * @property {(start: () => Promise<void>) => void} [before_cpu] Of the engine.
+ * @property {(start: () => Promise<void>) => void} [before_cpu] Sets a callback before the CPU backend opens; only in the engine's module.
  */
 
 /** Whether this worker is a thread. */

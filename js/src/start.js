@@ -6,7 +6,7 @@ import { sha256 } from "./sha256.js";
 /**
  * @typedef {object} Startable The JavaScript of a module.
  * @property {(start: { module_or_path: Promise<Response> }) => Promise<unknown>} default
- * @property {new () => import("./source.js").Digest} [Sha256] Of the engine.
+ * @property {new () => import("./source.js").Digest} [Sha256] Class for digests, only in the engine's module.
  */
 
 /**

@@ -22,7 +22,7 @@ import { hold, holdAfter } from "./turns.js";
 /** @import { Version } from "./remote.js" */
 
 /**
- * @typedef {object} Environment What a browser gives; a part of `globalThis` and of `navigator`.
+ * @typedef {object} Environment Interfaces of the browser; a part of `globalThis` and of `navigator`.
  * @property {StorageManager} [storage]
  * @property {CacheStorage} [caches]
  * @property {LockManager} [locks]
@@ -46,8 +46,8 @@ import { hold, holdAfter } from "./turns.js";
 
 /**
  * @typedef {object} Room
- * @property {number} maxBytes What the store may hold.
- * @property {number} reserved Bytes that other entries in the making are still to have.
+ * @property {number} maxBytes Limit of the store.
+ * @property {number} reserved Bytes that other unfinished entries still need.
  */
 
 /** The store of this site. */
@@ -264,7 +264,7 @@ export class Store extends Shelf {
   /**
    * Writes, and removes other entries if there is no room.
    *
-   * @param {string} key Of an entry that stays.
+   * @param {string} key Key of the entry that must stay.
    * @param {() => Promise<void>} write
    */
   makingRoom(key, write) {

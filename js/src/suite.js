@@ -7,7 +7,7 @@ import { live } from "./vital.js";
 
 /** @import { Context } from "./serve.js" */
 
-/** @typedef {import("./module.js").Functions<typeof import("../wasm/conformance.js")>} Bindings What all builds have. */
+/** @typedef {import("./module.js").Functions<typeof import("../wasm/conformance.js")>} Bindings Functions that all builds have. */
 
 /**
  * Runs the suite.
@@ -20,8 +20,8 @@ export class Suite extends Module {
 
   /**
    * @param {Bindings} bindings
-   * @param {URL} url Of the module itself.
-   * @param {((threads: number) => Promise<void>) | null} share Has so many threads share the CPU's work.
+   * @param {URL} url Address of the module.
+   * @param {((threads: number) => Promise<void>) | null} share Makes this many threads share the CPU's work.
    */
   constructor(bindings, url, share = null) {
     super(bindings, url);

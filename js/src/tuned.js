@@ -14,8 +14,8 @@ const LONGEST = 1 << 20;
 
 /**
  * @typedef {object} Found
- * @property {unknown[]} [tuned] Absent if nothing was found, or it cannot be read: that costs speed only.
- * @property {{ module: string, proofs: unknown }} [proven] What a module proved. Likewise.
+ * @property {unknown[]} [tuned] Tuned values. Absent if there are none, or they cannot be read; that only costs speed.
+ * @property {{ module: string, proofs: unknown }} [proven] Self-tests that passed, with the digest of the module that ran them. Absent likewise.
  */
 
 /**
