@@ -1,4 +1,4 @@
-/** An engine as the page has it, on the double of the wasm module. */
+/** An engine as a page uses it, with the double of the wasm module. */
 
 import { Client } from "../../src/client.js";
 import { Core } from "../../src/core.js";
@@ -9,7 +9,7 @@ import { Suite } from "../../src/suite.js";
 import * as bindings from "./bindings.js";
 import * as suiteBindings from "./suite.js";
 
-/** Doubles of wasm modules have no use for one: this is the smallest. */
+/** The smallest wasm module; doubles do not use its contents. */
 export const MODULE = Uint8Array.of(0, 0x61, 0x73, 0x6d, 1, 0, 0, 0);
 const NOWHERE = new URL(`data:application/wasm;base64,${Buffer.from(MODULE).toString("base64")}`);
 
@@ -22,7 +22,7 @@ export function connection(environment = {}, module = { ...bindings }, ends = {}
   return connected(new Core(/** @type {any} */ (module), NOWHERE, environment), ends);
 }
 
-/** The suite, likewise. */
+/** Returns the conformance suite with the double of its module. */
 export function suite() {
   return connected(new Suite(/** @type {any} */ ({ ...suiteBindings }), NOWHERE));
 }
@@ -33,7 +33,7 @@ export function suite() {
  * @property {(port: MessagePort) => void} [engine]
  */
 
-/** Ports that may be open yet. @type {MessagePort[]} */
+/** Ports that may still be open. @type {MessagePort[]} */
 const ports = [];
 
 /** @param {import("../../src/serve.js").Core} core @param {Ends} [ends] */
@@ -57,7 +57,7 @@ export async function engine(environment, sessions) {
   return new AnyGpu({ connection: link, facts }, null);
 }
 
-/** Sets the double back to do what it should, and ends what a test that failed left: it would keep node running. */
+/** Resets the double, and closes what a failed test left open, which would keep node running. */
 export function reset() {
   ports.splice(0).forEach((port) => port.close());
   const { script } = bindings;

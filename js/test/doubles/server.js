@@ -1,4 +1,4 @@
-/** A server of one file or several, which can behave badly. */
+/** A server of one file or several, which can misbehave. */
 
 import http from "node:http";
 import { Readable } from "node:stream";
@@ -23,8 +23,8 @@ import { gzipSync } from "node:zlib";
  */
 
 /**
- * Ways to answer a request for the bytes from one on: where they come from, whether the header is there that says so,
- * and what it says. Lengths are as long as what is sent.
+ * Ways to answer a request for a range: where its bytes begin and end, and what its header says; without `says` it has
+ * none. Lengths are right.
  *
  * @type {Record<string, (from: number, size: number) => { at: number, to: number, says?: number }>}
  */
@@ -77,7 +77,7 @@ export async function serveFile(file, behaviour = {}) {
       if (trickle < body.length) await new Promise((resolve) => setTimeout(resolve, 5));
     }
     if (stallAfter !== undefined && end < body.length) return;
-    // What was written is to arrive before the cut.
+    // The written bytes should arrive before the cut.
     if (end < body.length) setTimeout(() => response.destroy(), 100);
     else response.end();
   });
@@ -95,7 +95,7 @@ export async function serveFile(file, behaviour = {}) {
 }
 
 /**
- * A server of a file of any size, whose bytes are made as they are sent.
+ * Serves a file of any size whose bytes are computed as they are sent.
  *
  * @param {number} size
  * @param {(offset: number) => number} byteAt
@@ -128,7 +128,7 @@ export async function serveMade(size, byteAt) {
   return { url: `http://127.0.0.1:${port}/model.gguf`, ranges, close };
 }
 
-/** Bytes that differ from their neighbours, so that nothing can be in the wrong place unseen. */
+/** Returns bytes that differ from their neighbours, so that misplaced ones are noticed. */
 export function someBytes(/** @type {number} */ length) {
   return Uint8Array.from({ length }, (_, i) => (i * 2654435761) >>> 24);
 }

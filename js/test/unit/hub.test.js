@@ -1,4 +1,4 @@
-// Names of models, and what is said of servers that do not give them.
+// Tests of names of models, and of the errors for servers that do not provide them.
 
 import assert from "node:assert/strict";
 import { afterEach, test } from "node:test";
@@ -96,7 +96,11 @@ test("statuses and pages are told apart", async () => {
   }
 });
 
-/** A browser at another origin, which can reach what it may not read. @param {(mode: string | undefined) => unknown} answer */
+/**
+ * Returns a browser at another origin, which can reach servers that it may not read.
+ *
+ * @param {(mode: string | undefined) => unknown} answer
+ */
 function inBrowser(answer, onLine = true) {
   const { fetch, location } = globalThis;
   /** @type {(string | undefined)[]} */

@@ -1,4 +1,4 @@
-// A member of a pool: what it says and when, and what it makes of a pool that is none.
+// Tests of a member of a pool: its messages, and its errors for something that is not a pool.
 
 import assert from "node:assert/strict";
 import { afterEach, test } from "node:test";
@@ -22,7 +22,11 @@ afterEach(async () => {
 
 const soon = () => new Promise((resolve) => setTimeout(resolve, 20));
 
-/** A coordinator with the model and what it says of the pool. @param {object} [pool] @param {import("../doubles/pool.js").Files} [more] */
+/**
+ * Starts a coordinator with the model and a description of the pool.
+ *
+ * @param {object} [pool] @param {import("../doubles/pool.js").Files} [more]
+ */
 async function served(pool = POOL, more = {}) {
   /** @type {import("../doubles/pool.js").Files} */
   const files = { "/model.gguf": FILE, ...more };
