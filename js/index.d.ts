@@ -239,9 +239,9 @@ export interface LoadOptions extends SelectOptions {
    */
   pooling?: "mean" | "cls" | "last";
   /**
-   * Assumes that the device does so many multiply-adds a millisecond, to test how a page behaves on a slow device. By
-   * default the rate is measured. It decides into how many parts the work is cut, so that neither the GPU nor the
-   * page's thread is busy for more than about 100 ms at once. The text is the same.
+   * Assumed rate of the device, in multiply-adds a millisecond, to test how a page behaves on a slow device. By default
+   * the rate is measured. It decides into how many parts the work is cut, so that neither the GPU nor the page's thread
+   * is busy for more than about 100 ms at once. The text is the same.
    */
   rate?: number;
   /**
@@ -527,7 +527,7 @@ export interface GenerateRequest {
   /** Randomness: 0, the default, always takes the likeliest token. */
   temperature?: number | null;
   /**
-   * Keeps only so many of the likeliest tokens. The device keeps at most 64, so 0, the default, and values above 64
+   * Number of the likeliest tokens to choose from. The device keeps at most 64, so 0, the default, and values above 64
    * mean 64.
    */
   top_k?: number | null;
@@ -718,7 +718,7 @@ export interface EmbeddingRequest {
   model?: string | null;
   /** Encoding of vectors: arrays of numbers (the default), or 32-bit little-endian floats in base64. */
   encoding_format?: "float" | "base64" | null;
-  /** Keeps only the first so many numbers of each vector, for models that were trained for it. */
+  /** Number of values to keep of each vector, from the first on; for models that were trained for it. */
   dimensions?: number | null;
   /** Whether vectors are scaled to length 1; true by default. */
   normalize?: boolean | null;
@@ -1142,7 +1142,7 @@ export interface ConformanceOptions {
   backend: ConformanceBackend;
   /** Runs only this operator. */
   op?: string;
-  /** Runs only every so many-th case of each operator, beginning with the first; 1, the default, runs all. */
+  /** Runs only one in this many cases of each operator, beginning with the first; 1, the default, runs all. */
   every?: number;
   /** Called with the result of each case. Exceptions from it are reported, not thrown. */
   onCase?: (result: ConformanceCase) => void;

@@ -10,7 +10,7 @@ const BASE = "https://anygpu.invalid/";
 /**
  * @param {CacheStorage | undefined} caches
  * @param {string} [name] Name of the cache.
- * @returns {Promise<Files | null>} Null if this browser has none, or none here.
+ * @returns {Promise<Files | null>} Null if this browser does not have it, or not here.
  */
 export async function openCacheStorage(caches, name = CACHE) {
   if (typeof caches?.open !== "function") return null;

@@ -51,7 +51,7 @@ const fields = object({
   json_schema: maybe(object({ name: formatName, description: maybe(string), schema: maybe(schema), strict: maybe(boolean) })),
 });
 
-/** Returns a request's format as the module reads it. @param {unknown} given Of a request. */
+/** Returns a request's format as the module reads it. @param {unknown} given Format of a request. */
 function written(given) {
   const { type, json_schema } = fields("response_format", given);
   if (type === "json_object") return JSON.stringify("object");

@@ -218,7 +218,7 @@ export class Journal {
    * Removes the least recently used session.
    *
    * @param {string} but Id of the session that must stay.
-   * @returns {Promise<boolean>} Whether there was one that no other tab uses.
+   * @returns {Promise<boolean>} Whether there was a session that is not in use.
    */
   async _evictOne(but) {
     const others = (await this._all()).filter(({ id }) => id !== but).reverse();

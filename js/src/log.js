@@ -176,7 +176,7 @@ export class Log {
  *
  * @param {Uint8Array} record Or its beginning.
  * @param {number} [length]
- * @returns {any} Null if this is no whole record.
+ * @returns {any} Null if this is not a complete record.
  */
 function headerOf(record, length = record.length) {
   if (record.length < PREFIX) return null;

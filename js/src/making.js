@@ -80,7 +80,7 @@ export class Making {
     return this._entry.manifest;
   }
 
-  /** @param {import("./parts.js").Refetch} refetch Gets parts again that are damaged. */
+  /** @param {import("./parts.js").Refetch} refetch Downloads damaged parts again. */
   mend(refetch) {
     this._parts.refetch = refetch;
   }

@@ -32,7 +32,7 @@ const FOLDER = "anygpu";
 /**
  * @param {StorageManager | undefined} storage
  * @param {string} [name] Name of the folder.
- * @returns {Promise<Files | null>} Null if this browser has none, or none here (private windows).
+ * @returns {Promise<Files | null>} Null if this browser does not have it, or not here (private windows).
  */
 export async function openOpfs(storage, name = FOLDER) {
   if (typeof storage?.getDirectory !== "function") return null;

@@ -44,8 +44,8 @@ export class Shelf {
   /**
    * Removes an entry: an unfinished one if there is one, else the least recently used.
    *
-   * @param {string} but The key of one that stays.
-   * @returns {Promise<boolean>} Whether there was one that nobody reads or writes.
+   * @param {string} but Key of the entry that must stay.
+   * @returns {Promise<boolean>} Whether there was an entry that is not in use.
    */
   async _evictOne(but) {
     const entries = (await this._entries()).filter((entry) => entry.key !== but).reverse();

@@ -12,7 +12,7 @@ const LOOK = 500;
  * @param {LockManager} locks
  * @param {string} name
  * @param {LockOptions} options
- * @returns {Promise<(() => void) | null>} Releases it; null if it cannot be had at once and nobody is to wait.
+ * @returns {Promise<(() => void) | null>} A function that releases it; null if it is taken and the options say not to wait.
  */
 export function hold(locks, name, options) {
   return new Promise((resolve, reject) => {
@@ -37,7 +37,7 @@ export function hold(locks, name, options) {
  * @param {LockManager} locks
  * @param {string} name
  * @param {Waiting} waiting
- * @returns {Promise<(() => void) | null>} Releases it; null if the others do not get on.
+ * @returns {Promise<(() => void) | null>} A function that releases it; null if the holders make no progress.
  */
 export async function holdAfter(locks, name, { signal, patience, look }) {
   const controller = new AbortController();

@@ -28,7 +28,7 @@ export function suite() {
 }
 
 /**
- * @typedef {object} Ends What becomes of the ports.
+ * @typedef {object} Ends Callbacks that get the ports.
  * @property {(port: MessagePort) => void} [page]
  * @property {(port: MessagePort) => void} [engine]
  */
@@ -50,7 +50,7 @@ function connected(core, ends = {}) {
   return { client, thread: /** @type {const} */ ("main"), reason: "a test", close };
 }
 
-/** @param {import("../../src/store.js").Environment} [environment] @param {object} [sessions] What is kept. */
+/** @param {import("../../src/store.js").Environment} [environment] @param {object} [sessions] Options of sessions. */
 export async function engine(environment, sessions) {
   const link = connection(environment);
   const facts = await link.client.call("load", { what: new Blob(["model"]), options: {}, engine: {}, sessions });

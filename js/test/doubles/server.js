@@ -6,20 +6,20 @@ import { gzipSync } from "node:zlib";
 
 /**
  * @typedef {object} Behaviour
- * @property {number} [cutAfter] The connection is cut after so many bytes of each answer.
- * @property {number} [stallAfter] Nothing comes after so many bytes of the first answers; `stalls` says of how many.
+ * @property {number} [cutAfter] Bytes of each response after which the connection is cut.
+ * @property {number} [stallAfter] Bytes of the first `stalls` responses after which nothing comes.
  * @property {number} [stalls]
  * @property {boolean} [ignoreRange]
  * @property {boolean} [noLength]
- * @property {number[]} [statuses] The statuses of the first answers.
+ * @property {number[]} [statuses] Statuses of the first responses.
  * @property {(request: number) => string | undefined} [etag]
- * @property {keyof typeof PARTS} [part] How it answers a request for a range.
+ * @property {keyof typeof PARTS} [part] Way to answer a request for a range.
  * @property {boolean} [always206]
  * @property {boolean} [gzip]
- * @property {string} [type] What it says that it sends.
- * @property {number} [trickle] Bytes a write, with a pause after each.
- * @property {Uint8Array[]} [bodies] The file as the first answers have it.
- * @property {Record<string, Uint8Array>} [files] What is at these paths instead; there is nothing at others.
+ * @property {string} [type] Content type of responses.
+ * @property {number} [trickle] Bytes of each write, with a pause after it.
+ * @property {Uint8Array[]} [bodies] Versions of the file for the first responses.
+ * @property {Record<string, Uint8Array>} [files] Files by path, instead of the one file; other paths are missing.
  */
 
 /**

@@ -3,7 +3,7 @@
 import { AnyGpu, NetworkError } from "./node_modules/anygpu/src/index.js";
 import { checked, formats, posted, tells } from "./page/check.js";
 
-/** @param {string} origin Of this script. */
+/** @param {string} origin Origin of this script. */
 export async function run(origin) {
   const model = `${origin}/model.gguf`;
   const talker = `${origin}/talker.gguf`;

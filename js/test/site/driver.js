@@ -27,7 +27,7 @@ const PATIENCE = 60_000;
  *
  * @param {import("puppeteer-core").BrowserContext} context
  * @param {string} origin
- * @param {string[]} errors Gets what the page does not catch.
+ * @param {string[]} errors Gets errors that the page does not catch.
  */
 export async function open(context, origin, errors, query = "") {
   const page = await context.newPage();

@@ -58,10 +58,10 @@ function start(program, args, ready) {
  * Starts a server and a coordinator. Returns the coordinator's address.
  *
  * @param {string} folder
- * @param {ChildProcess[]} children Gets what was started.
+ * @param {ChildProcess[]} children Gets the programs that were started.
  * @param {Programs} programs
- * @param {string[]} options Of the coordinator.
- * @param {RegExp} ready What it says then.
+ * @param {string[]} options Options of the coordinator.
+ * @param {RegExp} ready Output of the coordinator when it is ready.
  */
 async function opened(folder, children, { anygpu, nats }, options, ready = /serving /) {
   const [port, websocket, http] = await ports(3);
@@ -127,7 +127,7 @@ const up = (coordinator) => until(coordinator, "no chain is up", ({ serves }) =>
  * @param {string} coordinator
  * @param {number} tokens
  * @param {number} temperature
- * @param {string[]} model How it is named, if it is not gab.
+ * @param {string[]} model Arguments that name the model, if it is not gab.
  */
 async function isExact(anygpu, coordinator, tokens, temperature, model = []) {
   const { choices } = await (await completes(coordinator, tokens, { temperature })).json();
@@ -228,7 +228,7 @@ async function tried(title, name, program, action) {
  *
  * @param {"chrome" | "firefox"} name
  * @param {string} program The browser.
- * @param {string} backend What the page computes on.
+ * @param {string} backend Backend of the page.
  * @param {string} origin The page's.
  * @param {Programs} programs
  */

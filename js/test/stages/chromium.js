@@ -23,7 +23,7 @@ const MODELS = { "model.gguf": () => STORY, "talker.gguf": talker };
 
 /**
  * @typedef {object} Site
- * @property {string} folder What it serves, under `/some/path/` as well, as some hosts do.
+ * @property {string} folder Folder to serve, also under `/some/path/`, as some hosts do.
  * @property {Record<string, string>} [files] Files of other folders, by their paths.
  * @property {boolean} [open] Whether it lets pages of other origins read what it has; but for `/closed/`.
  */
@@ -84,7 +84,7 @@ let profiles = 0;
  * Opens a page in Chromium.
  *
  * @param {string} url
- * @param {Promise<string>} report What the page posts in the end.
+ * @param {Promise<string>} report Report that the page posts in the end.
  * @returns {Promise<Result[]>}
  */
 export async function visit(url, report) {

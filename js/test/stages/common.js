@@ -25,7 +25,7 @@ export const SKIPPED = { passed: 0, failed: 0, skipped: 1 };
  * @param {string} command
  * @param {string[]} args
  * @param {string} cwd
- * @param {{ input?: string, timeout?: number }} [more] What it reads, and how long it may take, in milliseconds.
+ * @param {{ input?: string, timeout?: number }} [more] Standard input, and the time limit in milliseconds.
  */
 export function run(command, args, cwd, more) {
   const options = { ...more, cwd, encoding: /** @type {const} */ ("utf8"), maxBuffer: 1 << 26 };
