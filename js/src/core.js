@@ -108,7 +108,7 @@ export class Core extends Module {
       case "dispose":
         return this._dispose();
       default:
-        throw new CrashError(`the engine knows no ${method}; use files of one version of this package`);
+        throw new CrashError(`the engine does not know ${method}; use files of one version of this package`);
     }
   }
 

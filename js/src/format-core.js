@@ -50,7 +50,7 @@ export class FormatCore extends Module {
       case "dispose":
         return this._dispose();
       default:
-        throw new CrashError(`formats know no ${method}; use files of one version of this package`);
+        throw new CrashError(`the worker of formats does not know ${method}; use files of one version of this package`);
     }
   }
 

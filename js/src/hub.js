@@ -86,7 +86,7 @@ async function listed(address, { signal = new AbortController().signal, ...optio
   try {
     return JSON.parse(text).siblings.map((/** @type {{ rfilename: unknown }} */ { rfilename }) => String(rfilename));
   } catch (cause) {
-    throw new FileError(`${address} is no list of files; check the hub's address`, { cause });
+    throw new FileError(`${address} did not return a list of files; check the hub's address`, { cause });
   }
 }
 

@@ -54,7 +54,7 @@ export async function download(remote) {
     return /** @type {FileDigests} */ (fileDigests("manifest", JSON.parse(text)));
   } catch (cause) {
     const why = cause instanceof Error ? cause.message : String(cause);
-    throw new FileError(`${remote.url} is no manifest (${why}); correct it`, { cause });
+    throw new FileError(`${remote.url} is not a manifest (${why}); correct it`, { cause });
   }
 }
 

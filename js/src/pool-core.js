@@ -80,7 +80,7 @@ export class PoolCore extends Module {
       case "dispose":
         return this._member?.leave();
       default:
-        throw new CrashError(`the pool's worker knows no ${method}; use files of one version of this package`);
+        throw new CrashError(`the pool's worker does not know ${method}; use files of one version of this package`);
     }
   }
 

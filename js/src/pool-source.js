@@ -103,12 +103,12 @@ export async function describe(coordinator, signal) {
   try {
     pool = JSON.parse(new TextDecoder().decode(bytes));
   } catch (cause) {
-    throw new PoolError(`${url} is no JSON; is there the coordinator of a pool?`, { cause });
+    throw new PoolError(`${url} is not JSON; check that it is the address of a pool coordinator`, { cause });
   }
   if (pool?.version !== VERSION) {
     throw new PoolError(`the coordinator speaks version ${pool?.version}, and this page ${VERSION}; update the older side`);
   }
-  if (typeof pool.model?.address !== "string") throw new PoolError(`${url} names no model; is there the coordinator of a pool?`);
+  if (typeof pool.model?.address !== "string") throw new PoolError(`${url} does not name a model; check that it is the address of a pool coordinator`);
   if (typeof pool.websocket !== "string") {
     throw new PoolError("the pool's server has no WebSocket address, so that no page can join; give it a websocket listener");
   }

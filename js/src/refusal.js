@@ -26,7 +26,7 @@ export function isPage(headers) {
 
 /** @param {string} url */
 export function page(url) {
-  return `${url} is a web page and no model file; give the address that its download button has`;
+  return `${url} is a web page, not a model file; give the address of its download button`;
 }
 
 /** Whether the device says that it is offline. */

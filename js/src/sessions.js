@@ -29,7 +29,7 @@ export const sessionsOf = (call) => ({
 export async function recall(call, session, signal) {
   const asked = await call("asked", { session }, signal);
   if (asked === null) {
-    const message = `there is no answer to go on with in the session ${session}; ask for one`;
+    const message = `there is no answer to continue in the session ${session}; ask for one`;
     throw new OptionsError(message, { field: "session" });
   }
   const { prompt, done, generate } = asked;

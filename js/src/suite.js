@@ -44,7 +44,7 @@ export class Suite extends Module {
       case "dispose":
         return this.idle();
       default:
-        throw new CrashError(`the suite knows no ${method}; use files of one version of this package`);
+        throw new CrashError(`the suite does not know ${method}; use files of one version of this package`);
     }
   }
 

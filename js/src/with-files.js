@@ -34,7 +34,7 @@ async function openFile(url) {
     const why = cause instanceof Error ? cause.message : cause;
     throw new FileError(`cannot open ${url.pathname} (${why}); check the path`, { cause });
   }
-  if (!before.isFile()) throw new FileError(`${url.pathname} is no file; give the path of a GGUF file`);
+  if (!before.isFile()) throw new FileError(`${url.pathname} is not a file; give the path of a GGUF file`);
   const read = async (/** @type {number} */ from, /** @type {number} */ to) => {
     const file = await open(url);
     try {

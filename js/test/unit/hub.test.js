@@ -74,7 +74,7 @@ test("what is no name is refused", async () => {
 
 test("a hub that is none is told from a model that is not there", async () => {
   const { origin } = await served({ files: { "/api/models/a/b": new TextEncoder().encode("[]") } });
-  await assert.rejects(located("hf:a/b", { hub: origin }), (error) => error instanceof FileError && /no list of files/.test(error.message));
+  await assert.rejects(located("hf:a/b", { hub: origin }), (error) => error instanceof FileError && /did not return a list of files/.test(error.message));
   await assert.rejects(located("hf:a/c", { hub: origin }), (error) => error instanceof NetworkError && error.status === 404 && /no such file/.test(error.message));
 });
 

@@ -169,7 +169,7 @@ test("a pool that takes no pages, is of another version, does not answer or is n
   const { url } = await served(POOL, { "/pool.json": "<html>" });
   const { client, close } = member(new Broker());
   cleanups.push(close);
-  await assert.rejects(client.call("join", { coordinator: url, backend: "cpu", memory: 1 }), refused(/no JSON/));
+  await assert.rejects(client.call("join", { coordinator: url, backend: "cpu", memory: 1 }), refused(/not JSON/));
   await assert.rejects(client.call("join", { coordinator: `${url}/nowhere`, backend: "cpu", memory: 1 }), NetworkError);
 });
 
