@@ -1,42 +1,42 @@
-/** Pages that compute for a pool: many machines as one. @packageDocumentation */
+/** Pages that compute for a pool: one model on many machines. @packageDocumentation */
 
 import type { AnyGpuError, BackendChoice } from "./index.d.ts";
 
-/** How to join. */
+/** Options of {@link joinPool}. */
 export interface JoinOptions {
-  /** The address of the pool's coordinator, such as `http://localhost:8080`: what `anygpu pool serve` says. */
+  /** Address of the pool's coordinator, such as `http://localhost:8080`; `anygpu pool serve` prints it. */
   coordinator: string | URL;
-  /** What computes; `auto` by default, which is the fastest that works. */
+  /** Backend that computes; `auto`, the default, is the fastest that works. */
   backend?: BackendChoice;
-  /** What weights, states and programs may take; 1 GiB by default. In bytes. */
+  /** Limit for weights, states and programs; 1 GiB by default. In bytes. */
   memory?: number;
-  /** Told how the page does, whenever that changes. */
+  /** Called whenever the state of the page changes. */
   onState?: (state: PoolState) => void;
-  /** Gives up joining; later, leaves. */
+  /** Gives up joining; later, leaves the pool. */
   signal?: AbortSignal;
 }
 
-/** What a coordinator says of its pool. */
+/** A pool, as its coordinator describes it. */
 export interface Pool {
   readonly version: 1;
-  /** Where pages connect to; null if they cannot. */
+  /** Address of the WebSocket that pages connect to; null if pages cannot join. */
   readonly websocket: string | null;
   readonly model: {
     readonly name: string;
     readonly address: string;
-    /** In hexadecimal digits: that of the manifest, which has those of all ranges of the file. */
+    /** SHA-256 of the model's manifest, in hexadecimal digits; the manifest has those of all ranges of the file. */
     readonly digest: string;
     readonly blocks: number;
     readonly bytes: number;
   };
 }
 
-/** What computes in this page. */
+/** Backend and device that compute in this page. */
 export interface PoolComputes {
-  /** Such as `webgpu`, `webgl` or `cpu`. */
+  /** Name of the backend, such as `webgpu`, `webgl` or `cpu`. */
   readonly backend: string;
   readonly adapter: string;
-  /** Whether it is a GPU that the CPU imitates. */
+  /** Whether the device is a software GPU, run by the CPU. */
   readonly software: boolean;
 }
 
@@ -44,56 +44,57 @@ export interface PoolComputes {
 export interface PoolPart {
   readonly first: number;
   readonly end: number;
-  /** Whether the embedding is before them, and the head after them. */
+  /** Whether the part includes the embedding before its blocks, and the head after them. */
   readonly embedding: boolean;
   readonly head: boolean;
-  /** Weights that are there, and all of them. In bytes. */
+  /** Bytes of weights fetched so far, and of all weights of the part. */
   readonly fetched: number;
   readonly total: number;
-  /** Whether it is loaded, compiled and measured. */
+  /** Whether the part is loaded, compiled and measured. */
   readonly ready: boolean;
 }
 
-/** How a page does. */
+/** State of a page in a pool. */
 export interface PoolState {
-  /** The name that it goes by. */
+  /** Name of the page in the pool. */
   readonly worker: string;
   readonly computes: PoolComputes;
-  /** Whether the connection to the pool's server is there; what breaks is connected again. */
+  /** Whether the connection to the pool's server is up. A broken connection is made again. */
   readonly connected: boolean;
-  /** What it was given to compute; null while it has nothing. */
+  /** Part of the model to compute; null while there is none. */
   readonly part: PoolPart | null;
-  /** Median time of a row through a block; 0 until it was measured. In microseconds. */
+  /** Median time of a row through a block, in microseconds; 0 until it was measured. */
   readonly blockMicros: number;
-  /** Time of a message to the server and back. In microseconds. */
+  /** Round-trip time of a message to the server, in microseconds. */
   readonly hopMicros: number;
-  /** Texts whose states it holds. */
+  /** Number of texts whose states the page holds. */
   readonly sessions: number;
-  /** Steps that went through. */
+  /** Number of steps computed. */
   readonly steps: number;
-  /** What it could not do last, and why. */
+  /** Last task that the page could not do, and why; null if there was none. */
   readonly refused: string | null;
 }
 
-/** A page that has joined. */
+/** A page that has joined a pool. */
 export interface PoolMember {
   readonly pool: Pool;
-  /** How it does now. */
+  /** Current state. */
   readonly state: PoolState;
-  /** Resolves when it has left; rejects if it cannot go on. */
+  /** Promise that resolves when the page has left, and rejects if it cannot continue. */
   readonly left: Promise<void>;
-  /** Leaves: others take over its part. */
+  /** Leaves the pool: other workers take over its part. */
   leave(): Promise<void>;
 }
 
 /**
- * Has this page compute a part of the pool's model, until it leaves or the page goes. It takes no part in what is asked, but
- * **sees texts in another form**: see SECURITY.md.
+ * Joins a pool: this page computes a part of the pool's model until it leaves or the page is closed. The page does not
+ * take part in what is asked, but **sees texts in another form**: see SECURITY.md.
  *
- * *Errors*: a {@link PoolError} if the pool takes no pages, or not this one; a `NetworkError` if its coordinator or its server
- * cannot be reached; a `BackendError` if nothing computes here; a `BrowserError` if this browser is too old.
+ * *Errors*: a {@link PoolError} if the pool does not accept pages, or not this one; a `NetworkError` if its coordinator
+ * or its server cannot be reached; a `BackendError` if no backend works here; a `BrowserError` if this browser is too
+ * old.
  */
 export function joinPool(options: JoinOptions): Promise<PoolMember>;
 
-/** The pool takes no pages, or not this one. */
+/** The pool does not accept pages, or not this one. */
 export class PoolError extends AnyGpuError {}

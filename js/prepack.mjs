@@ -1,8 +1,8 @@
-/** Refuses to pack what would not work, or must not be passed on: npm runs it before it packs. */
+/** Refuses to pack a package that would not work, or that must not be published. npm runs it before it packs. */
 
 import { existsSync, readFileSync } from "node:fs";
 
-/** The modules, by the folders of `wasm/` that they are in: those for today, and those for older browsers. */
+/** Wasm modules by their folders in `wasm/`: those for current browsers, and those for older ones. */
 const MODULES = [
   "bindings",
   "conformance",
@@ -12,13 +12,13 @@ const MODULES = [
   "older/conformance",
   "older/constrain",
 ];
-/** Those with threads, which take long to build: a package has all of them or none. */
+/** Modules with threads. They take long to build, so a package has all of them or none. */
 const THREADS = ["threads/bindings", "threads/conformance"];
 const NEEDED = ["LICENSE-APACHE", "LICENSE-MIT", "THIRD-PARTY-NOTICES.txt"];
 
 const here = (/** @type {string} */ name) => new URL(name, import.meta.url);
 
-/** Whether a file begins as wasm modules do. @param {URL} file */
+/** Whether a file begins like a wasm module. @param {URL} file */
 const isWasm = (file) => existsSync(file) && readFileSync(file).subarray(0, 4).toString("latin1") === "\0asm";
 
 const modules = existsSync(here("wasm/threads")) ? [...MODULES, ...THREADS] : MODULES;

@@ -1,14 +1,17 @@
-// The page's state in its URL: `#tab=chat&backend=webgl` follows every change, so that a link leads back to it.
-// The same names work as query parameters, where they are the starting values; the hash wins.
+// The page's state in its URL: `#tab=chat&backend=webgl` follows every change, so that a link leads back to it. Query
+// parameters of the same names set the starting values; the hash wins.
 
 const query = new URLSearchParams(location.search);
 
 const hash = () => new URLSearchParams(location.hash.slice(1));
 
-/** The value of a name, or null. */
+/** Returns the value of a name, or null. */
 export const read = (name) => hash().get(name) ?? query.get(name);
 
-/** Sets a name in the hash, or takes it away if the value is null. The page's history grows only where `push` is true. */
+/**
+ * Sets a name in the hash, or removes it if the value is null. Adds an entry to the page's history only if `push` is
+ * true.
+ */
 export function write(name, value, push = false) {
   const values = hash();
   if (values.get(name) === value) return;
@@ -17,7 +20,7 @@ export function write(name, value, push = false) {
   history[push ? "pushState" : "replaceState"](null, "", `#${values}`);
 }
 
-/** Calls back when the visitor goes back, forward, or edits the hash. */
+/** Calls back when the visitor goes back or forward, or edits the hash. */
 export function onNavigate(callback) {
   addEventListener("popstate", callback);
 }

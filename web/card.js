@@ -1,11 +1,11 @@
-// A story as a picture: its words, what told it, and how fast.
+// A picture of a story: its text, the model and device, and the speed.
 
 import { backendLabel, rate } from "./format.js";
 
 const [WIDTH, HEIGHT, MARGIN] = [1200, 630, 72];
 const [SIZE, LINE, FOOT] = [34, 52, 96];
 
-/** Draws it, in the colours of the page. */
+/** Draws the picture in the colours of the page. */
 export function drawCard(canvas, { prompt, text, model, family, adapter, pace }) {
   canvas.width = WIDTH;
   canvas.height = HEIGHT;
@@ -44,7 +44,7 @@ export function drawCard(canvas, { prompt, text, model, family, adapter, pace })
   write("anygpu", WIDTH - MARGIN, foot + 20, `700 26px ${colour("sans")}`, "ink");
 }
 
-/** A text in lines that are no wider than `width`. */
+/** Breaks a text into lines that are no wider than `width`. */
 function wrap(context, text, width) {
   const lines = [""];
   for (const word of text.split(" ")) {
@@ -55,7 +55,7 @@ function wrap(context, text, width) {
   return lines;
 }
 
-/** As much of a line as there is room for. */
+/** Shortens a line to fit `width`. */
 function clip(context, text, width) {
   if (context.measureText(text).width <= width) return text;
   while (context.measureText(`${text}…`).width > width) text = text.slice(0, -1);

@@ -1,6 +1,6 @@
-// Chat, for models that come with a chat template. The conversation is the page's: it outlives every engine, and the
-// page itself. Its turns are kept by `kept.js`, and an answer that was under way goes on by the engine's session of
-// that name.
+// Chat, for models with a chat template. The conversation belongs to the page: it outlives every engine, and the page
+// itself. Its turns are stored by `kept.js`, and an interrupted answer continues from the engine's session of that
+// name.
 
 import { $, el, fill } from "./dom.js";
 import { duration, leftOut, plural, rate } from "./format.js";
@@ -14,7 +14,7 @@ import * as speak from "./speak.js";
 
 const SAMPLES = ["Why is the sky blue?", "Write a short poem about rain.", "Give me three ideas for dinner."];
 
-/** The turns so far. */
+/** Turns so far. */
 const messages = [];
 const list = $("messages");
 const field = $("message");
@@ -28,7 +28,7 @@ let onError = () => {};
 
 const onTouch = () => matchMedia("(pointer: coarse)").matches;
 
-/** Wires the chat up; `report` gets the errors, `load` loads a model that the visitor chooses. */
+/** Sets up the chat. `report` gets the errors; `load` loads a model that the visitor chooses. */
 export async function startChat(report, load) {
   onError = report;
   await takePlace();
@@ -40,7 +40,7 @@ export async function startChat(report, load) {
   });
   field.addEventListener("input", grow);
   field.addEventListener("keydown", (event) => {
-    // On touch screens Enter breaks the line, as their keyboards have no Shift+Enter.
+    // On touch screens Enter breaks the line, since their keyboards have no Shift+Enter.
     if (event.key !== "Enter" || event.shiftKey || event.isComposing || onTouch()) return;
     event.preventDefault();
     if (!running) send(field.value);
@@ -61,10 +61,10 @@ export async function startChat(report, load) {
   carryOn();
 }
 
-/** Forgets this tab's conversation, and those that no other tab has open. */
+/** Deletes this tab's conversation, and those that no other tab has open. */
 export const startAfresh = () => startOver(forgetAll);
 
-/** Begins a new conversation; `drop` forgets what this browser keeps. */
+/** Begins a new conversation; `drop` deletes the stored one. */
 async function startOver(drop) {
   await session.stop();
   messages.length = 0;
@@ -76,7 +76,7 @@ async function startOver(drop) {
 
 const isWaiting = () => messages.length > 0 && messages[messages.length - 1].role === "user";
 
-/** A question, which can be changed: what followed it is dropped then. */
+/** Makes a question that can be edited. Editing drops the turns after it. */
 function asked(content) {
   const item = question(content, async (text) => {
     if (!isFree()) return;
@@ -87,7 +87,7 @@ function asked(content) {
   return item;
 }
 
-/** Gives the last answer again. */
+/** Generates the last answer again. */
 async function regenerate() {
   if (!isFree()) return;
   await session.stop();
@@ -95,7 +95,7 @@ async function regenerate() {
   if (isWaiting()) await answer(list.lastElementChild, ask);
 }
 
-/** Drops the turns from a place on. */
+/** Drops the turns from an index on. */
 function dropFrom(index) {
   messages.length = index;
   while (list.children.length > index) list.lastChild.remove();
@@ -104,13 +104,13 @@ function dropFrom(index) {
 /** Whether a turn may begin now. */
 const isFree = () => session.canChat && !session.loading && !running;
 
-/** The conversation as the model gets it. */
+/** Returns the conversation as the model gets it. */
 function conversation() {
   const instruction = system.value.trim();
   return instruction ? [{ role: "system", content: instruction }, ...messages] : [...messages];
 }
 
-/** Answers the question that the page was closed before, or goes on with the answer that was begun. */
+/** Answers the question that was open when the page was closed, or continues the interrupted answer. */
 async function carryOn() {
   if (running || !isWaiting() || !session.canChat) return;
   await answer(list.lastElementChild, async (onText, onOverflow) => {
@@ -139,7 +139,7 @@ async function send(text) {
   await answer(item, ask);
 }
 
-/** Shows the answer to a question as it comes. */
+/** Shows the answer to a question while it is generated. */
 async function answer(asking, run) {
   const reply = answerOf("", regenerate);
   const { item, note } = reply;
@@ -158,7 +158,7 @@ async function answer(asking, run) {
       speak.say(piece);
       scrollToEnd(follow);
     };
-    // What is left is computed again, which may take a while.
+    // The rest is computed again, which may take a while.
     const onOverflow = (overflow) => (note.textContent = leftOut(overflow));
     const result = await run(onText, onOverflow);
     const follow = isAtEnd();
@@ -168,12 +168,12 @@ async function answer(asking, run) {
   } catch (error) {
     onError(error);
   }
-  // Meanwhile the conversation may have been forgotten.
+  // The conversation may have been deleted meanwhile.
   const isOurs = messages.includes(turn);
   if (isOurs && reply.content()) {
     messages.push({ role: "assistant", content: reply.content() });
   } else if (isOurs) {
-    // Without an answer the question goes back to where it was written: nothing has to be typed twice.
+    // Without an answer, the question returns to the field, so that it need not be typed again.
     messages.pop();
     asking.remove();
     item.remove();
@@ -211,7 +211,7 @@ function draw() {
   $("new-chat").hidden = messages.length === 0;
   $("send").textContent = running ? "Stop" : "Send";
   $("send").disabled = !running && (!able || session.loading);
-  // Short: a phone shows one line.
+  // A phone shows only one short line.
   if (able || session.loading) field.placeholder = "Write a message";
   else field.placeholder = session.engine ? "This model cannot chat" : "No model is loaded";
   $("chat-hint").textContent = able
@@ -224,13 +224,13 @@ function whereItRuns() {
   return `It runs in this browser, and what you write stays here. The conversation is kept when you change the backend or the model.${beside}`;
 }
 
-/** What the visitor can do where the model cannot chat. */
+/** Says what the visitor can do if the model cannot chat. */
 function whatToDo() {
   const goesOn = messages.length > 0 ? " Your conversation is kept, and continues with the model that you choose." : "";
   return `${session.model?.name} is a completion model and cannot chat. These can; each is downloaded once and cached.${goesOn}`;
 }
 
-/** The field is as high as what is written in it. */
+/** Makes the field as high as its text. */
 function grow() {
   field.style.height = "auto";
   field.style.height = `${field.scrollHeight + 2}px`;

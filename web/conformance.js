@@ -1,4 +1,4 @@
-// The conformance tab: choose backends, watch the suite hold each to the reference, see operator by backend.
+// The conformance tab: choose backends, run the suite on each, and see a table of operators by backend.
 
 import { $, el, fill } from "./dom.js";
 import { backendLabel, family, plural } from "./format.js";
@@ -54,7 +54,7 @@ export function startConformance() {
   suggestBackends();
 }
 
-/** Leaves out the backends that are known to be refused here. */
+/** Unchecks the backends that are known to be refused here. */
 function suggestBackends() {
   const rungs = session.engine?.report.rungs ?? [];
   for (const { name, usual } of BACKENDS) {
@@ -163,6 +163,6 @@ function drawFailures() {
 function download() {
   const address = URL.createObjectURL(new Blob([asJson(tallies, every)], { type: "application/json" }));
   el("a", { href: address, download: "anygpu-conformance.json" }).click();
-  // The browser has taken hold of the data by the next turn.
+  // The browser has taken over the data by the next turn of the event loop.
   setTimeout(() => URL.revokeObjectURL(address), 1000);
 }

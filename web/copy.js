@@ -2,7 +2,7 @@
 
 import * as speak from "./speak.js";
 
-/** How long a button says that it has copied. */
+/** How long a button says that it has copied, in milliseconds. */
 const COPIED_MS = 2000;
 
 /** Copies a text, and says so on the button. */

@@ -1,11 +1,11 @@
-// The three things that this page needs from a framework.
+// DOM helpers: the three functions that this page needs from a framework.
 
-/** The element with an id. */
+/** Returns the element with an id. */
 export const $ = (id) => document.getElementById(id);
 
 /**
- * Makes an element. Properties are set as properties where the element has them, else as attributes; `on…` adds a
- * listener. Children are nodes or text; null and false are left out.
+ * Makes an element. Properties are set as properties if the element has them, else as attributes; `on…` adds a
+ * listener. Children are nodes or text; null, undefined and false are left out.
  */
 export function el(tag, properties = {}, ...children) {
   const node = document.createElement(tag);
@@ -18,7 +18,7 @@ export function el(tag, properties = {}, ...children) {
   return node;
 }
 
-/** Gives an element these children instead of those that it has; nodes or text. */
+/** Replaces the children of an element; they are nodes or text. */
 export function fill(node, ...children) {
   node.textContent = "";
   node.append(...children);

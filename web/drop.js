@@ -1,14 +1,14 @@
-// Files of the visitor's own, dropped or chosen.
+// Local files, dropped or chosen.
 
 import { $ } from "./dom.js";
 import { fileName } from "./format.js";
 
-/** Loads a file of the visitor's, or all files of a split model. */
+/** Loads a local file, or all files of a split model. */
 export function loadFiles(files, load) {
   if (files.length > 0) load({ source: files.length === 1 ? files[0] : files, name: fileName(files[0].name) });
 }
 
-/** Makes the whole page a place to drop files. */
+/** Accepts files that are dropped anywhere on the page. */
 export function startDrop(load) {
   const hasFile = (event) => event.dataTransfer?.types.includes("Files");
   addEventListener("dragover", (event) => {

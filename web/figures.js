@@ -1,4 +1,4 @@
-// Figures of loading, and of the current or latest generation.
+// Figures of loading, and of the current or last generation.
 
 import { $, el } from "./dom.js";
 import { bytes, duration, rate } from "./format.js";

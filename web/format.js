@@ -1,8 +1,8 @@
-// Numbers and names as people read them.
+// Numbers and names in readable form.
 
 const UNITS = ["bytes", "kB", "MB", "GB", "TB"];
 
-/** A size in bytes, in decimal units as download pages give them. */
+/** Formats a size in bytes, in decimal units like download pages. */
 export function bytes(count) {
   let unit = 0;
   while (count >= 1000 && unit < UNITS.length - 1) {
@@ -13,7 +13,7 @@ export function bytes(count) {
   return `${count.toFixed(digits)} ${UNITS[unit]}`;
 }
 
-/** A duration given in milliseconds. */
+/** Formats a duration given in milliseconds. */
 export function duration(ms) {
   if (ms < 1) return `${ms.toFixed(2)} ms`;
   if (ms < 10) return `${ms.toFixed(1)} ms`;
@@ -21,13 +21,13 @@ export function duration(ms) {
   return `${(ms / 1000).toFixed(ms < 10000 ? 2 : 1)} s`;
 }
 
-/** Tokens a second. */
+/** Formats a number of tokens per second. */
 export const rate = (perSecond) => perSecond.toFixed(perSecond < 10 ? 2 : perSecond < 100 ? 1 : 0);
 
-/** A count with its noun. */
+/** Formats a count with its noun. */
 export const plural = (count, noun) => `${count.toLocaleString("en")} ${noun}${count === 1 ? "" : "s"}`;
 
-/** What was left out of a text that outgrew the context. */
+/** Says what was left out of a text that outgrew the context. */
 export function leftOut({ dropped_messages, dropped_tokens }) {
   const counts = [
     [dropped_messages, "earlier message"],
@@ -36,7 +36,7 @@ export function leftOut({ dropped_messages, dropped_tokens }) {
   return `${counts.map(([count, noun]) => plural(count, noun)).join(" and ")} left out to fit the context`;
 }
 
-/** An error measure: zero is exact. */
+/** Formats an error measure; zero is exact. */
 export const nmse = (value) => (value === 0 ? "exact" : value.toExponential(1).replace("e-", "e−"));
 
 const FAMILIES = [
@@ -47,7 +47,7 @@ const FAMILIES = [
   [/^auto/, "Auto"],
 ];
 
-/** The name of a backend or of a rung of the ladder, as a label. */
+/** Returns the label of a backend or rung. */
 export function backendLabel(name) {
   for (const [pattern, label] of FAMILIES) {
     if (pattern.test(name)) return name.replace(pattern, label).replace(/-/g, " ");
@@ -55,17 +55,21 @@ export function backendLabel(name) {
   return name;
 }
 
-/** A message as a sentence: its beginning a capital, or a backend's proper name, and a full stop at its end. */
+/**
+ * Makes a message a sentence: with a capital or a backend's proper name at the beginning, and a full stop at the end.
+ */
 export function sentence(text) {
   const line = text.replace(/\s+/g, " ").trim();
   const begin = line.replace(/^(webgpu|webgl|cpu)\b/, backendLabel).replace(/^./, (first) => first.toUpperCase());
   return /[.!?]$/.test(begin) ? begin : `${begin}.`;
 }
 
-/** The backend that a rung is a variant of: webgpu, webgl or cpu. */
+/** Returns the backend that a rung is a variant of: webgpu, webgl or cpu. */
 export const family = (name) => name.match(/^(webgpu|webgl|cpu)/)?.[0] ?? name;
 
-/** A model's name for people: its address without folder, ending and query, and without the number of its file. */
+/**
+ * Returns a model's name for display: its address without folder, ending and query, and without the number of its file.
+ */
 export function fileName(address) {
   const path = address.split(/[?#]/)[0];
   const name = path.slice(path.lastIndexOf("/") + 1).replace(/(-\d{5}-of-\d{5})?\.gguf$/i, "") || address;

@@ -1,16 +1,19 @@
-// The table of the conformance tab: operators by backends, each cell as warm as its error is large. The variants of a backend
-// are folded into one column, which shows the worst of them, until somebody wants to see each.
+// The table of the conformance tab: operators by backends, with warmer colours for larger errors. The variants of a
+// backend are folded into one column, which shows the worst of them, until the visitor unfolds it.
 
 import { el, fill } from "./dom.js";
 import { backendLabel, family, nmse } from "./format.js";
 
-/** The exponents of ten at which a cell gets warmer, and how many steps there are above "exact". */
+/** Exponents of ten at which a cell gets warmer. */
 const STEPS = [-15, -13, -11, -9, -8];
 
-/** How warm an error is: 0 is exact. */
+/** Returns the heat step of an error; an error of 0 has step 0. */
 const heatOf = (worst) => (worst === 0 ? 0 : 1 + STEPS.filter((exponent) => worst >= 10 ** exponent).length);
 
-/** A table of some tallies, `add`, which takes what a case has changed, and `redraw` for what became of a backend. */
+/**
+ * Makes a table of tallies. Returns it with `add`, which takes the operator of a case, and `redraw` for a backend's
+ * change of state.
+ */
 export function heatMap(tallies) {
   const table = el("table", { className: "matrix" });
   const families = [...new Set(tallies.map(({ backend }) => family(backend)))];
@@ -26,7 +29,7 @@ export function heatMap(tallies) {
     draw();
   }
 
-  /** A variant is shown when its backend is unfolded, and what is not here takes no room. */
+  /** Whether a column is shown: its backend must be unfolded, and the backend must not be absent. */
   const isShown = ({ fold, tallies: of }) => (!fold || fold.open) && of.some(({ state }) => state !== "absent");
 
   function draw() {
@@ -45,7 +48,7 @@ export function heatMap(tallies) {
     return rows.get(op);
   }
 
-  /** Shows a tally's operator, in its own column and in that which it is folded into. */
+  /** Shows a tally's operator, in its own column and in the column that it is folded into. */
   function add(tally, op) {
     const row = rowOf(op);
     for (const [index, column] of columns.entries()) {
@@ -57,7 +60,7 @@ export function heatMap(tallies) {
   return { table, add, redraw: draw };
 }
 
-/** One column of a backend, or one that folds its variants, and theirs. */
+/** Returns the columns of a backend: one, or one that folds its variants and one for each of them. */
 function columnsOf(name, tallies) {
   if (tallies.length === 1) return [{ label: backendLabel(tallies[0].backend), tallies, fold: null }];
   const whole = { label: `${backendLabel(name)}, worst of ${tallies.length}`, tallies, fold: null, open: false, folds: true };
@@ -70,7 +73,7 @@ function headOf(column, toggle) {
   return el("th", { scope: "col" }, column.toggle);
 }
 
-/** The worst of some tallies for an operator. */
+/** Combines the entries of several tallies for an operator; the worst error counts. */
 function worstOf(tallies, op) {
   const entries = tallies.map(({ ops }) => ops.get(op)).filter(Boolean);
   const sum = (name) => entries.reduce((total, entry) => total + entry[name], 0);
@@ -83,7 +86,7 @@ function drawCell(cell, { cases, failed, worst }) {
   fill(cell, el("div", {}, el("span", {}, failed > 0 ? `${failed} failed` : nmse(worst)), count));
 }
 
-/** What the colours mean. */
+/** Makes the legend of the colours. */
 export function legend() {
   const step = (name, text) => el("li", {}, el("span", { className: `swatch ${name}`, "aria-hidden": "true" }), text);
   const bounds = STEPS.map((exponent, index) => step(`heat-${index + 1}`, `< 10${raised(exponent)}`));

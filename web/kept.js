@@ -1,33 +1,33 @@
-// What this browser keeps of conversations: their turns here, the model's side of them in the engine's sessions. Each tab has
-// a conversation of its own, and holds a lock on its place as long as it is open, so that no other tab writes there.
+// Stored conversations. Their turns are stored here, the model's side of them in the engine's sessions. Each tab has a
+// conversation of its own, and holds a lock on its place as long as it is open, so that no other tab writes there.
 
 import { session } from "./session.js";
 
-/** As many conversations are kept. Those of further tabs, and of browsers without locks, end with their tab. */
+/** Number of stored conversations. Those of further tabs, and of browsers without locks, end with their tab. */
 const PLACES = 4;
-/** Where a tab remembers its place for a reload. */
+/** Key under which a tab remembers its place for a reload. */
 const PLACE = "anygpu.place";
-/** How long the page from before a reload may take to let go of its place, in milliseconds. */
+/** How long the page from before a reload may take to release its place, in milliseconds. */
 const PATIENCE = 2000;
 const SYSTEM = "anygpu.system";
-/** More of a conversation does not fit, in UTF-16 code units: browsers keep 5 MB for a site. */
+/** Limit for a conversation, in UTF-16 code units: browsers store 5 MB for a site. */
 const LONGEST = 1e6;
 
-/** The place of this tab's conversation, from 1; null before it has one, and if all are taken. */
+/** Place of this tab's conversation, from 1; null before it has one, and if all are taken. */
 let place = null;
 
 const nameOf = (number) => (number === 1 ? "chat" : `chat-${number}`);
 const keyOf = (number) => `anygpu.${nameOf(number ?? 1)}`;
-/** Where the turns of this tab are: what has no place lasts as long as the tab. */
+/** Returns the storage of this tab's turns. Without a place they last as long as the tab. */
 const storage = () => (place === null ? sessionStorage : localStorage);
 
-/** The name of this tab's conversation for the engine; undefined if the engine is not to keep it. */
+/** Returns the name of this tab's session; undefined if it has no place. */
 export const kept = () => (place === null ? undefined : nameOf(place));
 
-/** Whether the conversation that a visitor comes back to is open in another tab. */
+/** Whether another tab may have the first conversation, which a visitor comes back to. */
 export const isBeside = () => place !== 1 && Boolean(navigator.locks);
 
-/** Finds a place for this tab: the one that it had before a reload, else the first that is free. */
+/** Finds a place for this tab: the one that it had before a reload, else the first free one. */
 export async function takePlace() {
   if (!navigator.locks || place !== null) return;
   const all = Array.from({ length: PLACES }, (_, index) => index + 1);
@@ -35,13 +35,13 @@ export async function takePlace() {
   if (before && (await hold(before, PATIENCE))) place = before;
   for (const number of all) {
     if (place !== null) return;
-    // Before it is had, since the page may be reloaded meanwhile.
+    // Set before the lock is taken, since the page may be reloaded meanwhile.
     attempt(() => sessionStorage.setItem(PLACE, number));
     if (await hold(number, 0)) place = number;
   }
 }
 
-/** Locks a place until the page ends; resolves to whether that came about within so many milliseconds. */
+/** Locks a place until the page ends. Resolves to whether that worked within a number of milliseconds. */
 function hold(number, patience) {
   return new Promise((resolve) => {
     const controller = new AbortController();
@@ -55,7 +55,7 @@ function hold(number, patience) {
   });
 }
 
-/** What an access to storage gives; undefined where the browser refuses it, so that things last as long as the page. */
+/** Accesses storage; returns undefined if the browser refuses it, so that values last as long as the page. */
 function attempt(access) {
   try {
     return access();
@@ -64,14 +64,14 @@ function attempt(access) {
   }
 }
 
-/** The turns that are kept. */
+/** Returns the stored turns. */
 export function turnsKept() {
   const turns = attempt(() => JSON.parse(storage().getItem(keyOf(place)))) ?? [];
   const sound = ({ role, content }) => ["user", "assistant"].includes(role) && typeof content === "string";
   return Array.isArray(turns) && turns.every((turn) => turn && sound(turn)) ? turns : [];
 }
 
-/** Keeps the turns: of a conversation that does not fit, the newest from a question on. */
+/** Stores the turns. If a conversation is too long, only its newest turns from a question on are stored. */
 export function keep(turns) {
   let first = turns.length;
   for (let room = LONGEST; first > 0; first -= 1) {
@@ -82,19 +82,19 @@ export function keep(turns) {
   attempt(() => storage().setItem(keyOf(place), JSON.stringify(turns.slice(first))));
 }
 
-/** The system prompt; empty by default. */
+/** Returns the stored system prompt; empty by default. */
 export const systemKept = () => attempt(() => localStorage.getItem(SYSTEM)) ?? "";
 
-/** Keeps the system prompt. */
+/** Stores the system prompt. */
 export const keepSystem = (text) => attempt(() => localStorage.setItem(SYSTEM, text.slice(0, LONGEST)));
 
-/** Forgets this tab's conversation, of other models too. */
+/** Deletes this tab's turns, and the engine's stored sessions of all models that no other tab uses. */
 export async function forget() {
   attempt(() => storage().removeItem(keyOf(place)));
   await session.engine?.sessions.clear().catch(() => {});
 }
 
-/** Forgets the conversations that no other tab has open as well. */
+/** Deletes this tab's conversation, and those that no other tab has open. */
 export async function forgetAll() {
   for (let number = 1; number <= PLACES; number += 1) {
     const drop = (lock) => lock && attempt(() => localStorage.removeItem(keyOf(number)));

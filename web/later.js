@@ -1,8 +1,8 @@
-// What nobody needs for the first words of a story comes when it is looked at: modules, and the styles that they need.
+// Loads modules and styles when they are needed, so that the first words of a story do not wait for them.
 
 import { el } from "./dom.js";
 
-/** Makes a function that brings something once, and tries again if it did not come. */
+/** Makes a function that loads something once, and tries again after a failure. */
 export function later(bring) {
   let coming = null;
   return () => {
@@ -16,7 +16,7 @@ export function later(bring) {
 
 const sheets = new Map();
 
-/** Adds styles to the page, each once; resolves when they hold. */
+/** Adds style sheets to the page, each once. Resolves when they apply. */
 export function styles(...names) {
   for (const name of names) if (!sheets.has(name)) sheets.set(name, later(() => style(name)));
   return Promise.all(names.map((name) => sheets.get(name)()));

@@ -1,4 +1,4 @@
-// The page: opens a model on the backend that the URL names, tells a story, and joins the parts.
+// The page: opens a model on the backend that the URL names, tells a story, and connects the parts.
 
 import { $ } from "./dom.js";
 import { onNavigate, read, write } from "./address.js";
@@ -19,13 +19,13 @@ const BACKENDS = ["auto", "webgpu", "webgl", "cpu"];
 
 const wantedBackend = () => (BACKENDS.includes(read("backend")) ? read("backend") : "auto");
 
-/** The model that the address names, else the built-in one. */
+/** Returns the model that the address names, else the built-in one. */
 function firstModel() {
   const source = read("model");
   return source ? { source, name: fileName(source) } : BUILT_IN;
 }
 
-/** Loads a model that the visitor chose, and goes where it can be used. */
+/** Loads a model that the visitor chose, and shows the tab that uses it. */
 async function loadModel(model) {
   clearError();
   if (!(await session.load(model))) return;
@@ -33,7 +33,7 @@ async function loadModel(model) {
   if (!session.canChat) tellFirst();
 }
 
-/** Moves the model to another backend. A story under way goes on there, or here if that one refuses. */
+/** Moves the model to another backend. A story in progress continues there, or here if the other backend is refused. */
 async function switchBackend(backend) {
   clearError();
   const onward = isUnderWay();
@@ -41,21 +41,25 @@ async function switchBackend(backend) {
   if (onward && session.engine) carryOn();
 }
 
-/** The first visit to a tab that needs an engine opens one; the others do not make anybody download a model. */
+/**
+ * Whether an engine was opened. The first visit to a tab that needs one opens it; the other tabs do not download a
+ * model.
+ */
 let opened = false;
 async function open(tab) {
   if (opened || (tab !== "story" && tab !== "chat")) return;
   opened = true;
   const model = firstModel();
   await session.load(model, wantedBackend());
-  // A link may ask for a backend that is not here: the notice says so, and the visit continues with what there is.
+  // A link may name a backend that does not work here. The error says so, and the page continues with the best one that
+  // does.
   if (refused) await session.load(model, "auto");
   if (!session.engine) return;
   if (session.canChat) show("chat");
   else if (shown() === "story") tellFirst();
 }
 
-/** The tabs beside the story, as far as anybody looks at them. */
+/** Tabs that are loaded when they are first shown. */
 const views = {
   chat: later(async () => {
     const [chat] = await Promise.all([import("./chat.js"), styles("answer.css", "tools.css")]);
@@ -79,7 +83,7 @@ const views = {
   }),
 };
 
-/** Whether the last load failed because the backend asked for is not to be had. */
+/** Whether the last load failed because its backend does not work here. */
 let refused = false;
 
 function reportLoadError({ error, model, backend }) {
@@ -112,7 +116,7 @@ session.addEventListener("progress", ({ detail: { rung } }) => rung && showRung(
 session.addEventListener("ready", () => {
   showReport(session.engine.report, session.backend);
   write("backend", session.backend);
-  // So that a reload finds the model that the conversation was with; a file has no address.
+  // A reload then finds the model that the conversation was with; a local file has no address.
   const { source } = session.model;
   write("model", typeof source === "string" && source !== BUILT_IN.source ? source : null);
 });
@@ -137,7 +141,7 @@ onNavigate(() => {
   if (read("backend") && session.engine && wantedBackend() !== session.backend) switchBackend(wantedBackend());
 });
 
-// Report and figures stand open where there is room for them.
+// Report and figures are open where there is enough room.
 for (const id of ["report", "figures-fold"]) $(id).open = matchMedia("(min-width: 60rem)").matches;
 onShow(async (tab) => {
   open(tab);

@@ -1,21 +1,21 @@
-// Markdown as elements, while it is written. A parser says what a text is made of; each part that is known here becomes an
-// element with text in it, and what is not known, HTML above all, stays the text that it is. No text ever becomes markup.
+// Markdown as elements, while it is being written. A parser finds the parts of a text. Known parts become elements with
+// text in them; unknown ones, HTML above all, stay text. Text never becomes markup.
 
 import { el } from "./dom.js";
 
-/** The parser; null until it is there, and for good in browsers that are too old for it: there, text stays text. */
+/** The parser; null until it is loaded, and always null in browsers that are too old for it, which show plain text. */
 let parser = null;
 let coming = null;
 
-/** Has the parser come, once somebody talks: nothing waits for it before. */
+/** Loads the parser when a conversation begins; nothing waits for it before. */
 export function prepare() {
   coming = coming ?? ("hasOwn" in Object ? import("./vendor/marked.js") : Promise.resolve(null));
   return coming.then((module) => (parser = module)).catch(() => {});
 }
 
 /**
- * Makes a function that shows a text in an element, again and again as it grows. What has not changed stays as it is, so that
- * what somebody has selected stays selected.
+ * Makes a function that shows a growing text in an element. Unchanged parts keep their elements, so that a selection in
+ * them stays.
  */
 export function drawer(node) {
   let drawn = [];
@@ -34,19 +34,19 @@ export function drawer(node) {
   };
 }
 
-/** Has a block run in the direction of its own words; code always runs from left to right. */
+/** Sets a block's direction to that of its own words; code always runs from left to right. */
 function directed(node) {
   node.dir = node.localName === "pre" ? "ltr" : "auto";
   return node;
 }
 
-/** What stands by itself. */
+/** Makes the element of a block. */
 function block(token) {
   switch (token.type) {
     case "paragraph":
       return el("p", {}, ...inline(token.tokens));
     case "heading":
-      // The page's own headings stand above those of an answer.
+      // The page's own headings rank above those of an answer.
       return el(`h${Math.min(token.depth + 2, 6)}`, {}, ...inline(token.tokens));
     case "code":
       return el("pre", { tabIndex: 0 }, el("code", {}, token.text));
@@ -78,7 +78,7 @@ function table({ header, rows }) {
   return el("div", { className: "wide" }, el("table", {}, el("thead", {}, row(header, "th")), el("tbody", {}, ...body)));
 }
 
-/** What stands in a line. */
+/** Makes the elements of inline text. */
 const inline = (tokens = []) => tokens.map(span);
 
 const TAGS = { strong: "strong", em: "em", del: "del" };
@@ -95,5 +95,5 @@ function span(token) {
   return token.raw;
 }
 
-/** Whether an address is one to follow, and no script. */
+/** Whether an address may be a link, and is not a script. */
 const leadsAway = (address) => /^(https?:\/\/|mailto:)/i.test(address);

@@ -1,4 +1,4 @@
-// Where models come from: a URL, a file, or what this browser has kept.
+// The models tab: the current model, suggestions, and the cached models.
 
 import { AnyGpu } from "./anygpu/src/index.js";
 import { $, el, fill } from "./dom.js";
@@ -10,7 +10,7 @@ const current = el("div", { className: "card" });
 const kept = el("div", {});
 let load = () => {};
 
-/** Builds the view; `loadModel` loads `{ source, name }`, `forgetAll` forgets conversations. */
+/** Builds the view. `loadModel` loads `{ source, name }`; `forgetAll` deletes the conversations. */
 export function startModels(loadModel, forgetAll) {
   load = loadModel;
   $("models").append(
@@ -55,7 +55,7 @@ function drawCurrent() {
   );
 }
 
-/** Shows what is kept, and lets it be deleted. */
+/** Shows the cached models, with buttons to load and delete them. */
 export async function drawKept() {
   try {
     const entries = await AnyGpu.cache.list();
@@ -84,7 +84,7 @@ export async function drawKept() {
   }
 }
 
-/** The entries of each model: a split model has one for each of its files. */
+/** Groups cache entries by model: a split model has one for each of its files. */
 function byModel(entries) {
   const models = new Map();
   for (const entry of entries) {

@@ -1,11 +1,11 @@
-// Errors: one sentence, what to do about it, and a button that does it where one can.
+// Errors: one sentence, what to do about it, and a button if the page can do it.
 
 import { $, el, fill } from "./dom.js";
 import { sentence } from "./format.js";
 
 const box = $("notice");
 
-/** What went wrong, in few words; the package's own message, which follows, says more. */
+/** Short summaries by error code; the package's own message follows, with details. */
 const WORDS = {
   network: "The model could not be downloaded.",
   file: "This file cannot be used as a model.",
@@ -34,13 +34,13 @@ export function showError(error, actions = []) {
   box.hidden = false;
 }
 
-/** Takes the error away. */
+/** Hides the error. */
 export function clearError() {
   box.hidden = true;
   fill(box);
 }
 
-/** The package's own errors say cause and remedy; others get a remedy here. */
+/** Returns the message. The package's own errors name cause and remedy; others get a remedy here. */
 function explain(error) {
   const text = sentence(String(error?.message || error));
   return error?.code ? text : `${text} If it hangs, reload the page.`;

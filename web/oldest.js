@@ -1,5 +1,5 @@
-// Says what a browser lacks that is too old for this page: its modules do not even parse there. For any browser, so neither a
-// module nor in the language of today.
+// Shows what a browser lacks that is too old for this page, whose modules do not even parse there. It must run in any
+// browser, so it is not a module, and only uses old syntax.
 
 (function () {
   var lacks = [];

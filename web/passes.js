@@ -1,20 +1,20 @@
-// What each pass of a step left on the device: a line for each block of the model, a tile for each matrix, a dot for each
-// number. Passes take the same buffers or textures in turn, so that of all this nothing is left there when the step ends.
+// The results of each kernel of a step: a line for each block of the model, a tile for each matrix, a dot for each
+// number. The kernels reuse their buffers or textures, so none of this is left on the device when the step ends.
 
 import { el, fill } from "./dom.js";
 
-/** Dots that a tile is wide at most; wider rows are wrapped. */
+/** Largest width of a tile, in dots; wider rows are wrapped. */
 const WIDEST = 128;
 const LINES = 8;
-/** Of attention, the newest keys and some heads are shown. */
+/** Number of attention heads that are shown, with their newest keys. */
 const HEADS = 16;
-/** What has fewer columns shows little. */
+/** Matrices with fewer columns than this are not shown. */
 const LEAST = 65;
-/** Numbers that are kept of the steps before, so that they can be looked at. */
+/** Limit for stored numbers of earlier steps, which can be looked at again. */
 const KEPT = 4e6;
 const [DARK, BELOW, ABOVE] = [[26, 28, 33], [64, 166, 255], [255, 158, 38]];
 
-/** What kernels make, in people's words: by the beginning of the kernel's name, and a part of the name of its weights. */
+/** Labels of kernels' results, by the beginning of the kernel's name and a part of its weights' name. */
 const WORDS = [
   ["qkv_append", "", "keys and values"],
   ["attention_scores", "", "attention scores"],
@@ -42,7 +42,7 @@ const WORDS = [
 
 const HOLDERS = { webgpu: "GPU buffers", webgl: "GPU textures", cpu: "memory" };
 
-/** The steps that were seen, by position, oldest first. */
+/** Stored steps by position, oldest first. */
 let steps = new Map();
 let size = 0;
 let shown = null;
@@ -50,17 +50,17 @@ let wanted = null;
 const lines = el("div", { className: "passes", tabIndex: 0, role: "group", "aria-label": "Results of each kernel" });
 const note = el("p", { className: "fine" });
 
-/** What shows them. */
+/** The element that shows the results. */
 export const picture = el("div", { hidden: true }, el("h3", {}, "Results of each kernel"), note, lines);
 
-/** Forgets all steps. */
+/** Removes all steps. */
 export function clear() {
   [steps, size, shown] = [new Map(), 0, null];
   picture.hidden = true;
   fill(lines);
 }
 
-/** Keeps a step, as the engine tells of it. */
+/** Stores a step. */
 export function keep(step, backend) {
   const matrices = step.matrices.filter(({ cols }) => cols >= LEAST);
   steps.set(step.position, matrices);
@@ -73,7 +73,7 @@ export function keep(step, backend) {
   note.textContent = `Each dot is a number in ${HOLDERS[backend] ?? "memory"}: orange above zero, blue below, and half as bright at 1 as at 100. Each line is a block of the model.`;
 }
 
-/** Shows the step at a position with the next frame; one that was not seen is shown as such. */
+/** Shows the step at a position with the next frame. A step that was not watched is shown as missing. */
 export function show(position) {
   if (wanted === null) requestAnimationFrame(draw);
   wanted = position;
@@ -88,7 +88,7 @@ function draw() {
   lines.classList.toggle("absent", matrices === undefined);
   if (matrices === undefined) return;
   shown = position;
-  // The same tiles go on, so that nothing jumps.
+  // Tiles are reused, so that nothing jumps.
   let tiles = [...lines.querySelectorAll("canvas")];
   if (tiles.length !== matrices.length) tiles = build(matrices);
   matrices.forEach((matrix, at) => paint(tiles[at], matrix, position));
@@ -103,7 +103,7 @@ function build(matrices) {
   let [block, line] = [null, null];
   for (const matrix of matrices) {
     const name = /^blk\.(\d+)\./.exec(matrix.subject)?.[1] ?? (tiles.length === 0 || block === "before" ? "before" : "after");
-    // What has no weights belongs to the block that it stands in.
+    // A result without weights belongs to the block of the kernel before it.
     const own = matrix.subject === "" && block !== null ? block : name;
     if (own !== block) {
       block = own;
@@ -122,7 +122,7 @@ function words({ kernel, subject }) {
   return known ? known[2] : kernel.split(" ")[0].replace(/_/g, " ");
 }
 
-/** Paints the numbers of a matrix: of scores, those of the newest keys, a line a head. */
+/** Paints the numbers of a matrix. Attention scores get a line for each head, with the newest keys. */
 function paint(canvas, { rows, cols, values }, position) {
   const width = rows > 1 ? Math.min(WIDEST, cols) : Math.min(WIDEST, Math.ceil(cols / LINES));
   const height = rows > 1 ? Math.min(HEADS, rows) : Math.ceil(cols / width);

@@ -1,13 +1,13 @@
-// Asking a pool: a text as it comes.
+// Asks a pool, and shows the text while it is generated.
 
 import { $ } from "./dom.js";
 import { rate } from "./format.js";
 import { clearError, showError } from "./notice.js";
 
-/** Tokens of an answer, at most. */
+/** Largest number of tokens in an answer. */
 const MOST = 96;
 
-/** The pieces of an answer that is streamed as server-sent events. */
+/** Returns the texts of an answer that is streamed as server-sent events. */
 async function* pieces(response) {
   const reader = response.body.getReader();
   const decoder = new TextDecoder();
@@ -26,7 +26,7 @@ async function* pieces(response) {
   }
 }
 
-/** Asks for an answer. What a browser does not let pages see, it does not explain either. */
+/** Sends a request. If the browser hides the response, the error explains how to allow this page. */
 async function post(url, body, signal) {
   const headers = { "Content-Type": "application/json" };
   if ($("key").value) headers.Authorization = `Bearer ${$("key").value}`;
@@ -43,22 +43,22 @@ async function post(url, body, signal) {
   throw await refusal(response);
 }
 
-/** What the server says of a request that it refuses. */
+/** Returns the server's error for a refused request. */
 async function refusal(response) {
   const body = await response.json().catch(() => null);
   return new Error(body?.error?.message ?? `the pool answered with status ${response.status}; try again`);
 }
 
 let asking = false;
-/** Whether an answer was asked for of which nothing has come. */
+/** Whether an answer was asked for, and nothing of it has arrived. */
 let awaited = false;
 
-/** Says what an answer waits for, if the pool cannot begin with it. */
+/** Says why an answer has not begun, if the pool cannot run the model now. */
 export function tellWaiting({ serves }) {
   if (awaited) $("pace").textContent = serves ? "" : "Waiting for a chain: there are too few workers for the whole model.";
 }
 
-/** Has the form ask a pool. `at` gives the address of a path there. */
+/** Makes the form ask a pool. `at` returns the address of a path there. */
 export function startAsking(at, model) {
   if (asking) return;
   asking = true;

@@ -1,9 +1,9 @@
-// A pool as it is now: chains of stages, spares, and who is next to whom.
+// The current state of a pool: chains of stages, spares, and the neighbours of a worker.
 
 import { $, el, fill } from "./dom.js";
 import { plural } from "./format.js";
 
-/** A range of blocks in words, counted from 1. */
+/** Describes a range of blocks, counted from 1. */
 export function blocks({ first, end, embedding, head }) {
   const range = end - first > 1 ? `blocks ${first + 1} to ${end}` : end > first ? `block ${end}` : "no block";
   return [embedding ? "the embedding" : null, range, head ? "the head" : null].filter(Boolean).join(", ");
@@ -11,7 +11,7 @@ export function blocks({ first, end, embedding, head }) {
 
 const named = (worker) => (worker ? worker.slice(0, 6) : "nobody yet");
 
-/** One stage, or a spare. */
+/** Makes the element of a stage or a spare. */
 function stage(it, own, className) {
   const { worker, ready, block_micros } = it;
   const speed = block_micros ? `, ${(block_micros / 1000).toFixed(1)} ms per block` : "";
@@ -27,7 +27,7 @@ function chain({ id, up, sessions, stages }, own) {
   return el("div", { className: "chain" }, el("h3", {}, `Chain ${id}: ${state}`), list);
 }
 
-/** Shows it; `own` is this browser's name, if it has joined. */
+/** Shows the pool; `own` is this browser's worker name, if it has joined. */
 export function showPicture({ chains, spares, workers, waiting, running, tokens, lost }, own) {
   const counts = [plural(workers, "worker"), `${running} of ${plural(running + waiting, "sequence")} running`];
   $("counts").textContent = `${[...counts, plural(tokens, "token"), `${plural(lost, "worker")} lost`].join(" · ")}.`;
@@ -40,7 +40,7 @@ export function showPicture({ chains, spares, workers, waiting, running, tokens,
   fill($("chains"), ...parts);
 }
 
-/** Who hands over to a worker, and to whom it does, in words. */
+/** Describes the workers before and after a worker in its chain. */
 export function neighbours(picture, worker) {
   const stages = picture?.chains.map((it) => it.stages).find((all) => all.some((it) => it.worker === worker));
   if (!stages) return { before: "none (spare)", after: "none" };

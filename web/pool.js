@@ -1,4 +1,4 @@
-// The page of a pool: finds it, joins it, shows this browser's part and the whole, and asks it.
+// The page of a pool: finds it, joins it, shows this browser's part and the whole pool, and asks it.
 
 import { $, el, fill } from "./dom.js";
 import { backendLabel, bytes, plural } from "./format.js";
@@ -6,11 +6,11 @@ import { showError, clearError } from "./notice.js";
 import { startAsking, tellWaiting } from "./pool-ask.js";
 import { blocks, neighbours, showPicture } from "./pool-picture.js";
 
-/** How often the picture is asked for, in milliseconds. */
+/** Interval between two updates of the pool's state, in milliseconds. */
 const LOOK = 1000;
 const GIB = 2 ** 30;
 
-/** Where the pool is, and what it says of itself. */
+/** Address of the pool's coordinator. */
 let coordinator = "";
 let pool = null;
 let member = null;
@@ -24,7 +24,7 @@ async function json(path) {
   return response.json();
 }
 
-/** Looks at the pool at an address. */
+/** Shows the pool at an address. */
 async function find(address) {
   clearError();
   coordinator = address;
@@ -44,7 +44,7 @@ async function find(address) {
   look();
 }
 
-/** Keeps the picture up to date while the page is seen. */
+/** Shows the pool's current state, again and again. */
 async function look() {
   try {
     picture = await json("/state.json");
@@ -63,7 +63,7 @@ async function join() {
   button.disabled = true;
   $("joining").textContent = "Testing the backends and the network…";
   try {
-    // Only who joins downloads what it takes.
+    // The code for joining is only downloaded when the visitor joins.
     const { joinPool } = await import("./anygpu/src/pool.js");
     const backend = $("backend").value;
     const memory = Number($("memory").value) * GIB;
@@ -71,7 +71,7 @@ async function join() {
     $("offer").hidden = true;
     $("part").hidden = false;
     showPart(member.state);
-    // Whoever used the button finds what came of it.
+    // Focus moves to the result, since the button that was used is hidden.
     $("leave").focus();
     member.left.then(left, (error) => (left(), showError(error, [["Join again", join]])));
   } catch (error) {
@@ -87,7 +87,7 @@ function left() {
   $("offer").hidden = false;
 }
 
-/** What this browser does, in one sentence. */
+/** Describes in one sentence what this browser is doing. */
 function doing({ connected, part, refused }) {
   if (!connected) return "The connection was lost; reconnecting.";
   if (part === null) return refused ? `It could not run its part: ${refused}` : "Standing by: there is no work yet.";
@@ -98,7 +98,7 @@ function doing({ connected, part, refused }) {
 
 function showPart(state) {
   const { computes, part, blockMicros, hopMicros, sessions, steps, worker } = state;
-  // Screen readers hear of changes alone.
+  // Screen readers announce every assignment, so the text is only set when it changes.
   const does = doing(state);
   if ($("does").textContent !== does) $("does").textContent = does;
   const bar = $("fetched");

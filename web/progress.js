@@ -1,4 +1,4 @@
-// Loading: what is being done, how much of it is done, and a way out.
+// The progress strip of loading, with a button to cancel it.
 
 import { $, el } from "./dom.js";
 import { bytes } from "./format.js";
@@ -12,7 +12,10 @@ const PHASES = {
   ready: "Ready",
 };
 
-/** A model from the cache is there within this time, and a strip that only flashes up is a disturbance. */
+/**
+ * Delay before the strip is shown, in milliseconds. A cached model is ready sooner, and a strip that flashes up
+ * disturbs.
+ */
 const PATIENCE_MS = 350;
 
 export function startProgress() {

@@ -1,5 +1,5 @@
-// The same story on every backend that this browser has, side by side: each by an engine of its own, all at once. The words
-// must be the same; only how fast they come differs.
+// The same story on all backends of this browser at once, side by side, each with an engine of its own. The words must
+// be identical; only the speed differs.
 
 import { AnyGpu } from "./anygpu/src/index.js";
 import { read } from "./address.js";
@@ -10,7 +10,10 @@ import { isSamplingGiven, sampling } from "./settings.js";
 import * as speak from "./speak.js";
 
 const BACKENDS = ["webgpu", "webgl", "cpu"];
-/** Enough to see who is faster, and over soon where the CPU plays the GPU; the address may ask for fewer, and for chance. */
+/**
+ * Number of tokens: enough to see which backend is faster, and not too many for a software GPU. The address may ask for
+ * fewer, and for sampling.
+ */
 const TOKENS = Math.min(120, Math.max(1, Number(read("max_tokens")) || 120));
 const OPENING = "Once upon a time";
 
@@ -61,7 +64,7 @@ async function start() {
   const all = [...lanes.values()];
   for (const lane of all) clear(lane);
   try {
-    // One after the other: what compiles and is timed must not be held up by others.
+    // One after the other, so that compiling and self-tests do not slow each other down.
     for (const lane of all) await prepare(lane, signal);
     const able = all.filter(({ engine }) => engine !== null);
     verdict.textContent = `Running on ${plural(able.length, "backend")}.`;
@@ -123,7 +126,7 @@ function draw({ text, words, pace, count, bar, tokens, ms }) {
   bar.value = tokens;
 }
 
-/** Who won, and whether all of them told the same. */
+/** Names the winner, and says whether all backends gave the same text. */
 function judge(able) {
   const whole = able.filter(({ tokens }) => tokens === TOKENS).sort((a, b) => a.ms - b.ms);
   if (whole.length === 0) return "No backend finished.";

@@ -1,11 +1,11 @@
-// Which backend was chosen, and the outcome of every rung of the ladder.
+// The report: the chosen backend, and the outcome of every rung.
 
 import { $, el, fill } from "./dom.js";
 import { backendLabel, duration, family, sentence } from "./format.js";
 
 const CHOICES = ["auto", "webgpu", "webgl", "cpu"];
 
-/** Makes the switch; `onChoose` gets the backend that the visitor asks for. */
+/** Makes the backend switch; `onChoose` gets the visitor's choice. */
 export function startSwitch(onChoose) {
   for (const value of CHOICES) {
     const input = el("input", { type: "radio", name: "backend", value, onchange: () => onChoose(value) });
@@ -13,19 +13,19 @@ export function startSwitch(onChoose) {
   }
 }
 
-/** Shows what is asked for. */
+/** Shows the requested backend in the switch. */
 export function showChoice(backend) {
   for (const input of $("switch").querySelectorAll("input")) input.checked = input.value === backend;
 }
 
-/** What each backend needs of a browser. */
+/** Functions that tell whether this browser has a backend. */
 const THERE = {
   webgpu: () => "gpu" in navigator,
   webgl: () => "WebGL2RenderingContext" in window,
   cpu: () => true,
 };
 
-/** Shows what will be tried: whatever this browser has of what is wanted. Rungs then take its place, one by one. */
+/** Shows the backends that will be tried. Rungs take their place one by one. */
 export function showLooking(wanted) {
   $("verdict").textContent = "Getting ready…";
   $("why").textContent = "";
@@ -33,7 +33,10 @@ export function showLooking(wanted) {
   fill($("ladder"), ...rows.map(([name, isThere]) => placed(isThere() ? drawWaiting(name) : drawAbsent(name), name, WHOLE)));
 }
 
-/** Shows a rung that is being tried, or what has come of it; the report then groups those that were refused alike. */
+/**
+ * Shows a rung that is being tried, or its outcome. The final report groups rungs that were refused for the same
+ * reason.
+ */
 export function showRung(rung) {
   const { kind, reason } = rung.outcome;
   if (kind === "skipped") return;
@@ -46,16 +49,16 @@ export function showRung(rung) {
   else $("ladder").append(row);
 }
 
-/** The rung of a row that stands for all of its backend. */
+/** Rung name of a row that stands for a whole backend. */
 const WHOLE = "";
 
-/** A row that is found again. */
+/** Marks a row so that it can be found again. */
 function placed(row, name, rung = name) {
   Object.assign(row.dataset, { family: family(name), rung });
   return row;
 }
 
-/** Shows that there is nothing. */
+/** Shows that no model is loaded. */
 export function showNothing() {
   $("verdict").textContent = "No model loaded";
   fill($("ladder"));
@@ -68,10 +71,10 @@ const drawTrying = (name) =>
 const drawAbsent = (name) =>
   el("li", { className: "rejected" }, drawMark("×"), el("strong", {}, backendLabel(name)), el("span", { className: "fine" }, "not available in this browser"));
 
-/** As many digits of a digest as are shown: the rest is in a title. */
+/** Number of digits of a digest that are shown; the title has all. */
 const DIGITS = 12;
 
-/** Shows a report; `wanted` is what the visitor asked for. */
+/** Shows a report; `wanted` is the requested backend. */
 export function showReport(report, wanted) {
   const chosen = report.rungs.find((rung) => rung.outcome.kind === "chosen");
   const nothing = wanted === "auto" ? "No backend works in this browser" : `${backendLabel(wanted)} does not work in this browser`;
@@ -92,7 +95,7 @@ export function showReport(report, wanted) {
   drawModule(report.module_sha256);
 }
 
-/** The digest of the module that was loaded, to hold beside those of the release. */
+/** Shows the digest of the loaded module, to compare with the release's digests. */
 function drawModule(digest) {
   if (!digest) return fill($("module"));
   const short = el("code", { className: "number", title: `SHA-256 ${digest}` }, digest.slice(0, DIGITS));
@@ -112,7 +115,7 @@ function why(report, chosen, wanted) {
 }
 
 
-/** The rungs that met with one outcome, together where the reason is the same. */
+/** Groups the rungs with an outcome by their reason. */
 function byReason(rungs, kind) {
   const groups = new Map();
   for (const rung of rungs.filter(({ outcome }) => outcome.kind === kind)) {
@@ -125,7 +128,7 @@ function byReason(rungs, kind) {
 function drawProven(rung) {
   const chosen = rung.outcome.kind === "chosen";
   const facts = rung.facts.map(([name, value]) => `${name} ${value}`);
-  // A rung that was remembered, and not tried again, has no time.
+  // A rung whose result was remembered was not tried this time.
   const tried = rung.tried_ms === null ? "tried on an earlier visit" : `tried for ${duration(rung.tried_ms)}`;
   return el(
     "li",

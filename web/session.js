@@ -1,18 +1,19 @@
-// The one engine of the page: loading, switching, generating. Everything else listens.
-//
-// Events: `loading` (a load began), `progress` (detail: the package's progress), `ready` (an engine is there), `failed`
+// The engine of the page: loading, switching, generating. There is one, and the other modules listen to its events.
+// 
+// Events: `loading` (a load began), `progress` (detail: the package's progress), `ready` (an engine is ready), `failed`
 // (detail: error, model, backend; the engine from before stays, or is loaded again), `cancelled`, `busy` (generation
-// began or ended), `figures` (detail: rate, first, prefill, open, compile, memory: what is known so far).
+// began or ended), `recovered` (detail: the package's event), `figures` (detail: rate, first, prefill, open, compile,
+// memory, as far as they are known).
 
 import { AnyGpu } from "./anygpu/src/index.js";
 
-/** The model that is part of the page. */
+/** The model that comes with the page. */
 export const BUILT_IN = { source: new URL("models/gab-q4_0.gguf", document.baseURI).href, name: "gab" };
 
-/** While the engine in use holds no more than this, it stays until the next one is ready. Units: bytes. */
+/** Limit of an engine's memory up to which it stays until the next one is ready. Units: bytes. */
 const ROOM_FOR_TWO = 256e6;
 
-/** Conversations are kept in the browser; what is lost with the page is at most a second of an answer. */
+/** Options of sessions. They are stored, and a closed page loses at most a second of an answer. */
 const SESSIONS = { keep: true, every: 1000 };
 
 const isAbort = (error) => error?.name === "AbortError";
@@ -20,13 +21,13 @@ const isAbort = (error) => error?.name === "AbortError";
 class Session extends EventTarget {
   /** The engine in use, or null. */
   engine = null;
-  /** What is loaded: `{ source, name }`, or null. */
+  /** The loaded model, `{ source, name }`, or null. */
   model = null;
-  /** What the visitor asked for: auto, webgpu, webgl or cpu. */
+  /** The requested backend: auto, webgpu, webgl or cpu. */
   backend = "auto";
   _loading = null;
   _running = null;
-  /** What the engine in use held when it was last asked. Units: bytes. */
+  /** Memory of the engine in use when it was last asked. Units: bytes. */
   _memory = 0;
 
   /** Whether a model is being loaded. */
@@ -49,8 +50,8 @@ class Session extends EventTarget {
   }
 
   /**
-   * Loads a model, or the same one on another backend. If that fails, the one from before is in use again; the promise
-   * says whether the new one is.
+   * Loads a model, or the same one on another backend. If that fails, the previous one is used again. Resolves to
+   * whether the new one is in use.
    */
   async load(model, backend = this.backend) {
     this._loading?.abort();
@@ -90,7 +91,7 @@ class Session extends EventTarget {
     }
   }
 
-  /** Asks for a figure that nobody waits for: a busy engine answers later, and one that was lost or replaced never. */
+  /** Updates the memory figure without waiting: a busy engine answers later, a lost or replaced one never. */
   _readMemory(engine) {
     const keep = ({ memory }) => {
       if (this.engine !== engine) return;
@@ -107,31 +108,32 @@ class Session extends EventTarget {
     await engine?.dispose();
   }
 
-  /** Gives up the load under way. */
+  /** Cancels the load in progress. */
   cancelLoad() {
     this._loading?.abort(new DOMException("Loading was cancelled.", "AbortError"));
   }
 
-  /** Ends the generation under way; resolves when it has ended. */
+  /** Stops the generation in progress; resolves when it has ended. */
   async stop() {
     this._running?.controller.abort(new DOMException("Generation was stopped.", "AbortError"));
     await this._running?.done;
   }
 
   /**
-   * Generates text: `kind` is "chat" (the request has `messages`) or "completion" (it has `prompt`). `onText` gets each
-   * piece, and beside it what was thought instead, and how likely it was if the request asks for that; `onOverflow` what made room in a full context. `kept` is the name that the text is kept under, if it is. Resolves
-   * to `{ finish, tokens, rate, first, overflow }`; stopping is a finish, `"cancelled"`, not an error.
+   * Generates text. `kind` is "chat" (the request has `messages`) or "completion" (it has `prompt`). `onText` gets each
+   * piece, with its reasoning, and its token probabilities if the request asks for them. `onOverflow` gets the report
+   * when text was dropped to make room in the context. `kept` is the name of the session, if it has one. Resolves to `{
+   * finish, tokens, rate, first, overflow }`; stopping is not an error but the finish `"cancelled"`.
    */
   generate(kind, request, onText, onOverflow, kept) {
     const options = kept === undefined ? {} : { session: kept };
-    // A conversation, and a story that is carried on, may be of any length.
+    // A conversation or a continued story may be of any length.
     const all = { ...request, overflow: "shift", stream: true };
     const begin = (completions, signal) => completions.create({ ...all, signal }, options);
     return this._run(begin, kind, onText, onOverflow);
   }
 
-  /** Goes on with the answer that is kept under a name, from its beginning, as `generate` does. */
+  /** Continues the answer of a stored session, from its beginning; see `generate`. */
   resume(kind, kept, onText, onOverflow) {
     return this._run((completions, signal) => completions.resume(kept, { signal }), kind, onText, onOverflow);
   }
@@ -174,7 +176,7 @@ class Session extends EventTarget {
             result.first = now - started;
           }
           result.tokens += 1;
-          // The first token says nothing about the pace; a few more do.
+          // The first tokens say little about the rate.
           if (result.tokens > 3) result.rate = ((result.tokens - 1) / (now - firstAt)) * 1000;
           this._emit("figures", { rate: result.rate, first: result.first });
         }

@@ -1,4 +1,4 @@
-// How text is sampled. Kept in this browser; a query parameter of the same name wins over what was kept.
+// Settings of sampling. They are stored in this browser; a parameter of the same name in the address wins.
 
 import { $, el } from "./dom.js";
 import { read, write } from "./address.js";
@@ -26,24 +26,24 @@ export function startSettings() {
   $("settings-fields").append(el("p", { className: "fine" }, note, reset));
 }
 
-/** The settings as fields of a request; without a seed of the visitor's, a new one each time. */
+/** Returns the settings as fields of a request. Without a seed from the visitor, each call has a new one. */
 export function sampling() {
   const values = Object.fromEntries(Object.keys(FIELDS).map((name) => [name, valueOf(name)]));
   values.seed = values.seed ?? crypto.getRandomValues(new Uint32Array(1))[0];
   return values;
 }
 
-/** Whether the address asks for a way of sampling. */
+/** Whether the address has settings of sampling. */
 export const isSamplingGiven = () => ["temperature", "seed", "top_k", "top_p"].some((name) => read(name) !== null);
 
-/** Does without the seed of the address, which is that of one story. */
+/** Clears the seed of the address, which belongs to one story. */
 export function dropSeed() {
   if (inputs.seed.value !== read("seed")) return;
   inputs.seed.value = "";
   write("seed", null);
 }
 
-/** What a field says, held within its bounds; undefined for an empty seed. */
+/** Returns the value of a field, limited to its bounds; undefined for an empty seed. */
 function valueOf(name) {
   const { value, min, max, step } = FIELDS[name];
   const number = inputs[name].valueAsNumber;
@@ -62,7 +62,7 @@ function keep() {
   try {
     localStorage.setItem(KEY, JSON.stringify(values));
   } catch {
-    // They then last as long as the page.
+    // Without storage, the settings last as long as the page.
   }
 }
 

@@ -1,4 +1,4 @@
-// A story to pass on: a link that has it told again, word for word, and a picture of it.
+// Sharing a story: a link that generates it again, word for word, and a picture of it.
 
 import { $, el, fill } from "./dom.js";
 import { drawCard } from "./card.js";
@@ -7,7 +7,7 @@ import { BUILT_IN } from "./session.js";
 
 const box = $("share");
 
-/** Shows how to pass a story on; see `latest` of story.js. */
+/** Shows how to share a story; see `latest` of story.js. */
 export function share(story) {
   const canvas = el("canvas", { role: "img", "aria-label": `A card with the story: ${story.prompt}${story.text}` });
   drawCard(canvas, story);
@@ -25,7 +25,7 @@ export function share(story) {
   (link ? copy : save).focus();
 }
 
-/** Takes it away. */
+/** Hides the sharing box. */
 export function hide() {
   box.hidden = true;
   fill(box);
@@ -37,7 +37,7 @@ function how({ request }) {
   return request.temperature === 0 ? same : `${same} The link includes the seed, ${request.seed}.`;
 }
 
-/** The address that has a story told again; null if its model has none. */
+/** Returns the address that generates a story again; null if its model has no address. */
 function linkTo({ prompt, request, model, backend }) {
   if (typeof model.source !== "string") return null;
   const { temperature, top_k, top_p, max_tokens, seed } = request;
@@ -51,7 +51,7 @@ function saveAs(canvas) {
   canvas.toBlob((picture) => {
     const address = URL.createObjectURL(picture);
     el("a", { href: address, download: "anygpu-story.png" }).click();
-    // The browser has taken hold of the data by the next turn.
+    // The browser has taken over the data by the next turn of the event loop.
     setTimeout(() => URL.revokeObjectURL(address), 1000);
   }, "image/png");
 }

@@ -1,5 +1,5 @@
-// Streamed text for screen readers: whole sentences, politely, and each of them once. The visible text is not a
-// live region, because it changes many times a second.
+// Streamed text for screen readers: whole sentences, politely, each of them once. The visible text is not a live
+// region, because it changes many times a second.
 
 import { $, fill } from "./dom.js";
 
@@ -12,7 +12,7 @@ export function begin() {
   pending = "";
 }
 
-/** Adds a piece; what makes a sentence is announced. */
+/** Adds a piece; complete sentences are announced. */
 export function say(piece) {
   pending += piece;
   const end = pending.search(/[.!?…]["”')]*\s+\S*$/);
@@ -22,7 +22,7 @@ export function say(piece) {
   pending = pending.slice(cut);
 }
 
-/** Announces what is left. */
+/** Announces the rest. */
 export function finish() {
   announce(pending);
   pending = "";

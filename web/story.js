@@ -1,4 +1,4 @@
-// Plain completion, dressed as what the built-in model does: a story whose first words are yours.
+// Plain completion, presented as a story with the visitor's first words, since the built-in model tells stories.
 
 import { $ } from "./dom.js";
 import { read, write } from "./address.js";
@@ -21,7 +21,7 @@ const OPENINGS = [
 const opening = $("opening");
 const told = $("told");
 const note = $("story-note");
-/** What shows how the model chose each word, once anybody wants to see it. */
+/** Loads the view of token probabilities when the visitor wants to see it. */
 const bringThinking = later(async () => {
   const [thinking] = await Promise.all([import("./think.js"), styles("think.css")]);
   return thinking;
@@ -34,12 +34,12 @@ let begun = "";
 let outcome = null;
 let onError = () => {};
 
-/** Wires the story up; `report` gets the errors. */
+/** Sets up the story; `report` gets the errors. */
 export function startStory(report) {
   onError = report;
   opening.textContent = read("prompt") ?? FIRST;
   opening.contentEditable = "plaintext-only";
-  // Browsers without the plain kind ignore it, or throw; then formatting is kept out at the paste.
+  // Browsers without "plaintext-only" ignore it, or throw. Formatting is then removed when text is pasted.
   if (opening.contentEditable !== "plaintext-only") opening.contentEditable = "true";
   opening.addEventListener("paste", (event) => {
     event.preventDefault();
@@ -59,14 +59,14 @@ export function startStory(report) {
   draw();
 }
 
-/** The story that stands there: what it was asked for with, what told it, and how fast. */
+/** Returns the story that is shown: its request, the model and device, and the rate. */
 function latest() {
   const { model, backend, engine } = session;
   const { chosen } = engine.report;
   return {
     prompt: begun,
     text: told.textContent,
-    // As many tokens as it has, and the one that ends it.
+    // The story's tokens, and one for the token that ended it.
     request: { ...request, max_tokens: outcome.tokens + (outcome.finish === "stop" ? 1 : 0) },
     pace: outcome.rate,
     model,
@@ -76,16 +76,19 @@ function latest() {
   };
 }
 
-/** The first story of a visit is greedy, so that everybody is told the same one and machines can be compared. */
+/**
+ * Tells the first story of a visit, with greedy decoding, so that it is the same everywhere and machines can be
+ * compared.
+ */
 export const tellFirst = () => tell({ greedy: !isSamplingGiven() });
 
-/** Whether a story was broken off that can be carried on. */
+/** Whether a story is being told. */
 export const isUnderWay = () => running;
 
-/** Carries the story on from the words that stand there. */
+/** Continues the story from the words that are shown. */
 export const carryOn = () => tell({ onward: true });
 
-/** Tells the story that stands there once more, word for word, and shows how each word was chosen; or no longer shows it. */
+/** Shows how each word was chosen, and tells the shown story again for that, word for word; or hides it. */
 async function think(wanted) {
   thinking?.end();
   thinking = wanted ? await bringThinking() : null;
@@ -93,7 +96,7 @@ async function think(wanted) {
   if (thinking) tell({ again: begun === opening.textContent });
 }
 
-/** Another story: from another opening, unless the words at the beginning are the visitor's own. */
+/** Tells another story. It gets another opening, unless the visitor wrote the first words. */
 function another() {
   write("prompt", null);
   dropSeed();
@@ -105,7 +108,7 @@ function another() {
   tell();
 }
 
-/** Tells a story as soon as the one under way has ended. */
+/** Tells a story as soon as the current one has ended. */
 function tell(how = {}) {
   session.stop();
   telling = telling.then(() => tellNow(how));
@@ -155,15 +158,15 @@ async function tellNow({ greedy = false, onward = false, again = false }) {
   $("story-continue").hidden = finish === "stop" || finish === null;
 }
 
-/** Writes pieces behind what stands there. */
+/** Returns a function that appends pieces to the story. */
 function writer() {
   const text = told.appendChild(document.createTextNode(""));
   return (piece) => text.appendData(piece);
 }
 
 /**
- * What came of a story that was carried on; null if it cannot be told again in one go, as with other random numbers or
- * another beginning.
+ * Returns the outcome of a continued story as a whole; null if one request cannot generate it again, because it is
+ * sampled or its opening was changed.
  */
 function withMore(result) {
   if (!outcome || request.temperature > 0 || opening.textContent !== begun) return null;

@@ -1,4 +1,4 @@
-// Models that this page suggests, and the ways to bring another one.
+// Models that this page suggests, and controls to load another one.
 
 import { el } from "./dom.js";
 import { loadFiles } from "./drop.js";
@@ -6,7 +6,7 @@ import { fileName } from "./format.js";
 import { BUILT_IN } from "./session.js";
 
 const HUB = "https://huggingface.co";
-/** Models that hold a conversation, the smallest first. */
+/** Chat models, the smallest first. */
 const THAT_CHAT = [
   {
     name: "SmolLM2 135M Instruct",
@@ -20,7 +20,7 @@ const THAT_CHAT = [
   },
 ];
 
-/** The suggestions as a list; `load` gets the one that is chosen. */
+/** Makes a list of the suggestions; `load` gets the chosen one. */
 export function suggestions(load, { chat = false } = {}) {
   const all = chat ? THAT_CHAT : [{ ...BUILT_IN, about: "Stories, 18 MB. Built into this page." }, ...THAT_CHAT];
   const row = ({ name, about, source }) => {
@@ -31,7 +31,7 @@ export function suggestions(load, { chat = false } = {}) {
   return el("ul", { className: "list" }, ...all.map(row));
 }
 
-/** A field for an address or a name on the hub, and a button for files of the visitor's own. */
+/** Makes a field for an address or a name on the hub, and a button for local files. */
 export function bringing(load) {
   const address = el("input", {
     type: "text",

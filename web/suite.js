@@ -1,9 +1,9 @@
-// A run of the conformance suite over several backends, one after the other, and its tally.
+// Runs the conformance suite on a backend, and counts the results.
 
 import { AnyGpu } from "./anygpu/src/index.js";
 import { sentence } from "./format.js";
 
-/** The suite's backends: the first of each kind are run unless the visitor says otherwise. */
+/** Backends of the suite. Those marked `usual` are checked by default. */
 export const BACKENDS = [
   { name: "webgpu", label: "WebGPU", usual: true },
   { name: "webgl", label: "WebGL2", usual: true },
@@ -18,7 +18,7 @@ export const BACKENDS = [
   { name: "webgl-split", label: "WebGL2, split as on a real GPU" },
 ];
 
-/** An empty tally of one backend. `state`: waiting, running, done, stopped, absent or broken. */
+/** Makes an empty tally of one backend. `state`: waiting, running, done, stopped, absent or broken. */
 export const newTally = (backend) => ({
   backend,
   state: "waiting",
@@ -33,7 +33,7 @@ export const newTally = (backend) => ({
   message: "",
 });
 
-/** Counts one case in; returns the operator's entry. */
+/** Counts a case; returns the entry of its operator. */
 function count(tally, { index, total, op, case: name, ok, nmse, message }) {
   tally.index = index + 1;
   tally.total = total;
@@ -51,7 +51,10 @@ function count(tally, { index, total, op, case: name, ok, nmse, message }) {
   return entry;
 }
 
-/** Runs the suite on one backend into its tally; `onChange` follows each case, with its operator, and each change of state. */
+/**
+ * Runs the suite on one backend. `onChange` is called after each case, with its operator's entry, and after each change
+ * of state.
+ */
 export async function run(tally, { every, signal }, onChange) {
   tally.state = "running";
   onChange();
@@ -68,7 +71,7 @@ export async function run(tally, { every, signal }, onChange) {
   onChange();
 }
 
-/** The results as a file: what the run found, and in which browser. */
+/** Returns the results as JSON, with the date and the browser. */
 export const asJson = (tallies, every) =>
   JSON.stringify(
     {

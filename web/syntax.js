@@ -1,4 +1,4 @@
-// The youngest syntax of the page's modules: where this does not even parse, neither do they, and oldest.js says so. A
-// script of its own, since the page's policy lets no script be made of a text.
+// The newest syntax that the page's modules use. A browser that cannot parse this file cannot parse them, and oldest.js
+// says so. It is a script of its own, since the page's policy forbids `eval`.
 
 document.documentElement.setAttribute("data-syntax", null?.older ?? "today");

@@ -1,4 +1,4 @@
-// The tabs, as assistive technology expects them: one stop for the Tab key, arrows move, Home and End jump.
+// The tabs, with the keys that assistive technology expects: Tab stops once, arrows move, Home and End jump.
 
 import { $ } from "./dom.js";
 import { onNavigate, read, write } from "./address.js";
@@ -7,10 +7,10 @@ const tabs = [...document.querySelectorAll('[role="tab"]')];
 const nameOf = (tab) => tab.getAttribute("aria-controls");
 const listeners = [];
 
-/** The name of the tab that is shown. */
+/** Returns the name of the tab that is shown. */
 export const shown = () => nameOf(tabs.find((tab) => tab.getAttribute("aria-selected") === "true") ?? tabs[0]);
 
-/** Calls back with the name of each tab that comes to be shown. */
+/** Calls back with the name of each tab when it is shown. */
 export const onShow = (listener) => listeners.push(listener);
 
 /** Shows a tab. */
@@ -27,7 +27,7 @@ export function show(name, { push = true, focus = false } = {}) {
   for (const listener of listeners) listener(nameOf(chosen));
 }
 
-/** Wires the tabs up and shows the one that the address names. */
+/** Sets up the tabs, and shows the one that the address names. */
 export function startTabs() {
   for (const [index, tab] of tabs.entries()) {
     tab.addEventListener("click", () => show(nameOf(tab)));

@@ -1,12 +1,12 @@
-// Light or dark, decided before the first paint: what the visitor chose here, else what the system asks for.
-// A classic script, because a module would run after the page had been drawn once in the wrong colours.
+// Light or dark, decided before the first paint: the visitor's stored choice, else the system's. It is a classic
+// script, because a module would run after the page had been drawn once in the wrong colours.
 (function () {
   const dark = matchMedia("(prefers-color-scheme: dark)");
   let chosen = null;
   try {
     chosen = localStorage.getItem("anygpu.theme");
   } catch {
-    // Storage is refused in some private windows; the system's choice stands.
+    // Some private windows refuse storage; the system's choice applies.
   }
 
   function apply() {
@@ -23,7 +23,7 @@
     try {
       localStorage.setItem("anygpu.theme", chosen);
     } catch {
-      // The choice then lasts as long as the page.
+      // Without storage, the choice lasts as long as the page.
     }
     apply();
   }

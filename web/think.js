@@ -1,11 +1,11 @@
-// How the model chooses: the candidates of each word of the story, with the probabilities that it gave them. While words
-// come the bars follow them; a word that is pointed at, or chosen with the slider, shows its own. Who wants less motion has
-// only the latter.
+// The view of token probabilities: the candidates of each word of the story. During generation the bars follow the
+// words. Pointing at a word, or using the slider, shows that word's candidates. With reduced motion the bars do not
+// follow.
 
 import { $, el, fill } from "./dom.js";
 import { clear, keep, picture, show } from "./passes.js";
 
-/** As many of the likeliest tokens are shown for each place. */
+/** Number of candidates that are shown for each token. */
 export const CANDIDATES = 6;
 
 const box = $("think");
@@ -13,12 +13,12 @@ const bars = el("ol", { className: "bars" });
 const place = el("input", { type: "range", min: 1, step: 1, "aria-label": "Token", oninput: () => look(place.valueAsNumber - 1) });
 const count = el("output", { className: "fine number" });
 const still = matchMedia("(prefers-reduced-motion: reduce)");
-/** The tokens of the story: what was likely in the place of each, and the piece of the text that came with it. */
+/** Tokens of the story: the candidates of each, and its element in the text. */
 let places = [];
 let text = null;
 /** Whether the newest token is shown. */
 let following = false;
-/** Where the token in the first place is in the text, once that is known. */
+/** Position of the first token in the text; null until it is known. */
 let first = null;
 let stop = () => {};
 
@@ -43,7 +43,7 @@ export function begin(told) {
   draw();
 }
 
-/** What writes tokens behind those that stand there, which follow a prompt. */
+/** Returns a function that appends tokens to the text that is shown; `prompt` is all text before them. */
 export function writer(told, engine, prompt) {
   if (text === null) begin(told);
   following = !still.matches;
@@ -63,14 +63,14 @@ export function writer(told, engine, prompt) {
   };
 }
 
-/** The text is at rest. */
+/** Ends following: generation has ended. */
 export function rest() {
   following = false;
   stop();
   if (places.length > 0 && bars.childElementCount === 0) look(0);
 }
 
-/** Shows nothing any more. */
+/** Hides the view. */
 export function end() {
   text?.removeEventListener("pointerover", point);
   for (const { word } of places) word.className = "";
@@ -86,20 +86,20 @@ function point({ target }) {
   if (at !== undefined) look(Number(at));
 }
 
-/** The likeliest tokens in a place, best first, and the one that was taken, wherever it stands. */
+/** Returns the likeliest tokens of a place, best first, and the chosen one among them. */
 function candidates({ tokens: [taken], top_logprobs: [all] }) {
   const sorted = Object.entries(all).sort(([, one], [, other]) => other - one);
   return sorted.map(([token, logprob]) => ({ token, chance: Math.exp(logprob), isTaken: token === taken }));
 }
 
-/** Shows the candidates of a place. */
+/** Shows the candidates of a token. */
 function look(at, isNewest = false) {
   following = following && isNewest;
   for (const word of text.querySelectorAll(".looked")) word.classList.remove("looked");
   places[at].word.classList.add("looked");
   place.value = at + 1;
   const rows = places[at].candidates;
-  // The same elements go on, so that bars move.
+  // Elements are reused, so that bars move.
   while (bars.childElementCount > rows.length) bars.lastChild.remove();
   while (bars.childElementCount < rows.length) bars.append(el("li", {}, el("code"), el("span", { className: "bar" }), el("span", { className: "number" })));
   rows.forEach(({ token, chance, isTaken }, index) => {
@@ -110,7 +110,8 @@ function look(at, isNewest = false) {
     bar.style.setProperty("--chance", chance);
     number.textContent = percent(chance);
   });
-  // A token is made by the step of the one before it; the first perhaps by one of the whole prompt, which is not watched.
+  // A token is computed by the step of the token before it. The first one may come from the step of the whole prompt,
+  // which is not watched.
   if (first !== null) show(first + at - 1);
   draw(at);
 }
@@ -122,7 +123,7 @@ function draw(at = place.valueAsNumber - 1) {
   count.textContent = places.length === 0 ? "" : `${Math.min(at + 1, places.length)} of ${places.length}`;
 }
 
-/** White space as something that can be seen. */
+/** Makes white space visible. */
 const visible = (token) => token.replace(/^ | $/g, "␣").replace(/\n/g, "↵").replace(/\t/g, "⇥") || "∅";
 
 const percent = (chance) => (chance < 0.0005 ? "< 0.1 %" : `${(100 * chance).toFixed(chance < 0.0995 ? 1 : 0)} %`);

@@ -1,4 +1,4 @@
-// Finds out what is fastest on this device, when the visitor asks for it.
+// Tunes the backend for this device when the visitor asks for it.
 
 import { AnyGpu } from "./anygpu/src/index.js";
 import { $, el } from "./dom.js";
@@ -12,12 +12,12 @@ const told = el("span", { role: "status" });
 
 let onError = () => {};
 
-/** Makes the button; `tell` gets what went wrong. */
+/** Makes the button; `tell` gets the errors. */
 export function startTuning(tell) {
   onError = tell;
   $("tune").append(button, told);
   session.addEventListener("ready", () => {
-    // The CPU has nothing to tune.
+    // The CPU has no tunables.
     $("tune").hidden = chosen() === "cpu";
     draw();
   });
@@ -30,7 +30,7 @@ function draw(text) {
   if (text !== undefined) told.textContent = ` ${text}`;
 }
 
-/** Tunes with the model in use, and loads it again if that brings anything. */
+/** Tunes with the loaded model, and loads it again if that helps. */
 async function tune() {
   running = new AbortController();
   draw("Starting…");

@@ -1,10 +1,10 @@
-// The turns of a conversation as elements: what was said, and the buttons that go with it.
+// The turns of a conversation as elements, with their buttons.
 
 import { copyFrom } from "./copy.js";
 import { el, fill } from "./dom.js";
 import { drawer, prepare } from "./markdown.js";
 
-/** A question. `edit` gets what it is changed to. */
+/** Makes a question; `edit` gets the changed text. */
 export function question(content, edit) {
   const item = el("li", { className: "user" });
   const draw = () => {
@@ -15,7 +15,7 @@ export function question(content, edit) {
   return item;
 }
 
-/** Makes a field of a question, until it is asked again or left as it is. */
+/** Replaces a question by a field, until the question is sent again or the change is cancelled. */
 function change(item, content, edit, leave) {
   const field = el("textarea", { value: content, dir: "auto", rows: Math.min(8, content.split("\n").length + 1), "aria-label": "Your message" });
   const cancel = () => {
@@ -46,7 +46,7 @@ function change(item, content, edit, leave) {
   field.focus();
 }
 
-/** An answer, which grows by `add`, and by `think` before, until its `end`; `regenerate` is what has it given again. */
+/** Makes an answer. It grows by `add`, and by `think` before that, until its `end`; `regenerate` generates it again. */
 export function answerOf(content, regenerate) {
   const text = el("div", { className: "text", dir: "auto" });
   const note = el("span", { className: "fine number" });
@@ -64,11 +64,11 @@ export function answerOf(content, regenerate) {
   prepare().then(draw);
   const add = (piece) => {
     content += piece;
-    // A screen shows no more than a frame at a time, however fast tokens come.
+    // A screen shows at most one change per frame, however fast tokens come.
     frame = frame || requestAnimationFrame(draw);
   };
   let thoughts = null;
-  /** What is thought before the answer can be looked at, and is no part of the conversation. */
+  /** Adds reasoning, which is shown folded and is not part of the conversation. */
   const think = (piece) => {
     if (thoughts === null) {
       thoughts = el("p", { dir: "auto" });

@@ -1,4 +1,4 @@
-/** What signals cannot do themselves in the oldest browsers, which know that they were aborted, but not why. */
+/** Helpers for abort signals. In the oldest browsers a signal says that it was aborted, but not why. */
 
 /**
  * Why a signal was aborted.

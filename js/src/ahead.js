@@ -1,6 +1,6 @@
-/** Pieces that are used one after the other: the next ones are on their way meanwhile. */
+/** Reads pieces ahead: while one is used, the next ones are on their way. */
 
-/** So many are on their way at once: while one is hashed, the other is read. */
+/** Number of pieces on their way at once: one is read while another is hashed. */
 const COUNT = 2;
 
 /**
@@ -12,7 +12,7 @@ export class Ahead {
   _get;
   /** @type {Map<number, Promise<T>>} */
   _coming = new Map();
-  /** The last one that was asked for. */
+  /** Index of the last piece that was asked for. */
   _index = -1;
 
   /** @param {(index: number) => Promise<T> | null} get Begins to get a piece; null behind the last one. */
@@ -21,7 +21,7 @@ export class Ahead {
   }
 
   /**
-   * A piece; those that follow begin to come if they are asked for in order.
+   * Returns a piece. If pieces are asked for in order, the following ones begin to come.
    *
    * @param {number} index There is such a piece.
    * @returns {Promise<T>}
@@ -33,7 +33,7 @@ export class Ahead {
     if (!inOrder) this._coming.clear();
     for (let next = index + 1; inOrder && next <= index + COUNT; next += 1) {
       const coming = this._coming.has(next) ? null : this._get(next);
-      // Whoever asks for it hears of a failure.
+      // The failure is seen by the caller who asks for that piece.
       coming?.catch(() => {});
       if (coming !== null) this._coming.set(next, coming);
     }

@@ -1,16 +1,16 @@
-/** What an answer says of a file and of its own body. */
+/** Reads a server's response: what it says about the file and about its own body. */
 
-/** A file whose size no server told is not read beyond this. In bytes. */
+/** Limit for a file whose size no server has told. In bytes. */
 const UNTOLD = 16 * 2 ** 30;
-/** What a server compressed is not read beyond so many times what it sent: weights hardly shrink, and bombs do. */
+/** Limit for a compressed body, as a multiple of the bytes sent: weights hardly shrink, decompression bombs do. */
 const INFLATION = 16;
 
 /**
  * @typedef {object} Answer
- * @property {number} start Where its body begins in the file.
- * @property {number} end Where its body ends in the file, by what it says; infinite if it does not say.
- * @property {number | null} size Of the file, in bytes; null if it does not say.
- * @property {number} most What the file may have at most if its size is not told.
+ * @property {number} start Position in the file where its body begins.
+ * @property {number} end Position in the file where its body ends; infinite if it does not say.
+ * @property {number | null} size Size of the file, in bytes; null if the response does not say.
+ * @property {number} most Limit for the file's size if it is not known, in bytes.
  */
 
 /**
@@ -19,12 +19,12 @@ const INFLATION = 16;
  * @param {Response} response
  * @param {number} asked The byte that was asked for; 0 without a range.
  * @param {number | null} known The size of the file, if it is known.
- * @returns {Answer | string} What is wrong, of an answer that cannot be what was asked for.
+ * @returns {Answer | string} A string says what is wrong with a response that cannot be right.
  */
 export function read({ status, headers }, asked, known) {
   const length = contentLength(headers);
   if (status === 200) return { start: 0, end: length ?? Infinity, size: length, most: mostOf(headers) };
-  // Other origins' servers may keep this header from scripts: lengths, and bytes that are asked for again, tell then.
+  // Servers of other origins may hide this header from scripts. Lengths, and bytes that are asked for again, tell then.
   const range = contentRange(headers.get("Content-Range"));
   if (range === null) {
     if (asked === 0) return "a part of the file though the whole was asked for";
@@ -40,7 +40,7 @@ export function read({ status, headers }, asked, known) {
 }
 
 /**
- * @param {string | null} header As in `bytes 5-9/10`.
+ * @param {string | null} header A header such as `bytes 5-9/10`.
  * @returns {{ start: number, last: number, size: number | null } | null}
  */
 function contentRange(header) {
@@ -50,7 +50,7 @@ function contentRange(header) {
 }
 
 /**
- * The size of the body as scripts get it.
+ * Returns the size of the body as scripts see it.
  *
  * @param {Headers} headers
  * @returns {number | null}
@@ -59,11 +59,7 @@ function contentLength(headers) {
   return isEncoded(headers) ? null : sentLength(headers);
 }
 
-/**
- * What a body may have at most whose length is not known.
- *
- * @param {Headers} headers
- */
+/** Returns the limit for a body of unknown length. @param {Headers} headers */
 function mostOf(headers) {
   const sent = sentLength(headers);
   return isEncoded(headers) && sent !== null ? Math.min(sent * INFLATION, UNTOLD) : UNTOLD;

@@ -1,6 +1,6 @@
 /**
- * Which build of the wasm modules this browser can run. It is asked before either is downloaded, with the smallest modules
- * that use what a build needs.
+ * Finds out which build of the wasm modules this browser can run, before one is downloaded. It validates the smallest
+ * modules that use a feature.
  */
 
 import { BrowserError } from "./errors.js";
@@ -9,10 +9,10 @@ import { BrowserError } from "./errors.js";
 
 const HEADER = [0x00, 0x61, 0x73, 0x6d, 0x01, 0x00, 0x00, 0x00];
 
-/** A module of one function type; the bytes are those of the type. @param {number[]} type */
+/** Returns a module with one function type, given the type's bytes. @param {number[]} type */
 const typed = (...type) => Uint8Array.from([...HEADER, 1, type.length + 1, 1, ...type]);
 
-/** A module of one function; the bytes are those of its instructions. @param {number[]} code */
+/** Returns a module with one function, given the bytes of its instructions. @param {number[]} code */
 const doing = (...code) =>
   Uint8Array.from([
     ...HEADER,
@@ -22,11 +22,7 @@ const doing = (...code) =>
     ...[10, code.length + 4, 1, code.length + 2, 0, ...code, 0x0b],
   ]);
 
-/**
- * What both builds need, and since when browsers have it.
- *
- * @type {Record<string, Uint8Array>}
- */
+/** Features that all builds need, by name. @type {Record<string, Uint8Array>} */
 const ALWAYS = {
   // i32.const 0, three times, and memory.copy.
   "WebAssembly bulk memory": doing(0x41, 0, 0x41, 0, 0x41, 0, 0xfc, 10, 0, 0),
@@ -36,7 +32,7 @@ const ALWAYS = {
   "WebAssembly conversions that saturate": doing(0x43, 0, 0, 0, 0, 0xfc, 0, 0x1a),
 };
 
-/** What the build for browsers of today needs besides. */
+/** Features that only the build for current browsers needs. */
 const TODAY = [
   // SIMD: a function that gives a v128.
   typed(0x60, 0, 1, 0x7b),

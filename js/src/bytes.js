@@ -1,9 +1,9 @@
 /**
- * Reads into memory that is reused: allocating for each read would leave as much garbage as the file has bytes, which
- * browsers collect late.
+ * Reads into memory that is reused. Allocating for each read would leave as much garbage as the file has bytes, and
+ * browsers collect it late.
  */
 
-/** How much is read at once, in bytes: as much as a browser keeps of an answer that nobody reads. */
+/** Bytes per read: as many as a browser keeps of a response that is not read. */
 const SIZE = 2 << 20;
 
 /** Reads a stream of bytes. */
@@ -12,11 +12,7 @@ export class ByteReader {
   _own = null;
   /** @type {ReadableStreamDefaultReader<Uint8Array> | null} */
   _plain = null;
-  /**
-   * Null while something is read into it.
-   *
-   * @type {ArrayBuffer | null}
-   */
+  /** Buffer for the next read; null during a read. @type {ArrayBuffer | null} */
   _buffer = null;
 
   /** @param {ReadableStream<Uint8Array>} stream */
@@ -24,13 +20,13 @@ export class ByteReader {
     try {
       this._own = stream.getReader({ mode: "byob" });
     } catch {
-      // Some browsers' streams allocate memory of their own.
+      // Some browsers' streams cannot read into memory that they are given.
       this._plain = stream.getReader();
     }
   }
 
   /**
-   * The next bytes, valid until the next call.
+   * Returns the next bytes, valid until the next call.
    *
    * @returns {Promise<Uint8Array | undefined>} Nothing at the end.
    */
@@ -44,15 +40,11 @@ export class ByteReader {
   }
 }
 
-/** A piece of memory that grows with what it has to hold. */
+/** A buffer that grows with what it has to hold. */
 export class Piece {
   _bytes = new Uint8Array(0);
 
-  /**
-   * This many bytes with undefined contents; they are valid until the next call.
-   *
-   * @param {number} length
-   */
+  /** Returns this many bytes with undefined contents, valid until the next call. @param {number} length */
   take(length) {
     if (this._bytes.length < length) this._bytes = new Uint8Array(length);
     return this._bytes.subarray(0, length);

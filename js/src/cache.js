@@ -1,4 +1,4 @@
-/** The models that the browser keeps, for the page. */
+/** The API of the model cache, `AnyGpu.cache`. */
 
 import { keyOf, storedOf } from "./entry.js";
 import { OptionsError } from "./errors.js";
@@ -14,7 +14,7 @@ export const cache = {
   async list() {
     const entries = (await (await open())?.list()) ?? [];
     const whole = new Set(entries.filter((entry) => entry.whole).map(({ key }) => key));
-    // While a new version arrives, the one before is what is here.
+    // While a new version is downloaded, the old one is still listed.
     return entries.filter((entry) => entry.whole || !whole.has(entry.key)).map((entry) => {
       const { key, size, etag, sha256, created, used } = entry;
       const times = { created: new Date(created), used: new Date(used) };

@@ -1,16 +1,16 @@
-/** Files in the Cache API, for browsers whose origin private file system is missing or cannot be written. */
+/** Files in the Cache API, for browsers without a usable origin private file system. */
 
-/** The cache of the models. */
+/** Name of the cache with the models. */
 const CACHE = "anygpu";
-/** Keys of a cache are URLs; this one is never requested. */
+/** Base of the cache's keys, which must be URLs. It is never requested. */
 const BASE = "https://anygpu.invalid/";
 
 /** @import { Files } from "./opfs.js" */
 
 /**
  * @param {CacheStorage | undefined} caches
- * @param {string} [name] Of the cache.
- * @returns {Promise<Files | null>} Null if this browser has none, or none here.
+ * @param {string} [name] Name of the cache.
+ * @returns {Promise<Files | null>} Null if this browser does not have it, or not here.
  */
 export async function openCacheStorage(caches, name = CACHE) {
   if (typeof caches?.open !== "function") return null;

@@ -1,4 +1,4 @@
-/** Holds files that are there as a whole to their digests. */
+/** Checks complete files against their digests. */
 
 import { throwIfAborted } from "./abort.js";
 import { ChecksumError } from "./errors.js";
@@ -10,7 +10,7 @@ import { checksumError } from "./source.js";
 /** @import { BlobSource, Digest } from "./source.js" */
 
 /**
- * Throws a `ChecksumError` if a file is not what it has to be.
+ * Throws a `ChecksumError` if a file does not have the expected digests.
  *
  * @param {BlobSource | KeptSource} source
  * @param {{ sha256?: string, digests?: FileDigests }} expected

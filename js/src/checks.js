@@ -1,19 +1,15 @@
-/** How a value is checked: each message names the field, what it may be, and what it was. */
+/** Checks of values. Each error names the field, the values it accepts, and the value it was given. */
 
 import { OptionsError } from "./errors.js";
 
-/** Lengths and counts reach the engine as 32-bit numbers. */
+/** Largest length or count: the engine takes them as 32-bit numbers. */
 export const MOST = 2 ** 32 - 1;
 
 /**
  * @typedef {(name: string, value: unknown) => unknown} Check Gives the value if it is sound, or throws.
  */
 
-/**
- * A value as messages show it.
- *
- * @param {unknown} value
- */
+/** Formats a value for an error message. @param {unknown} value */
 export function shown(value) {
   let text;
   try {
@@ -78,7 +74,7 @@ export const signal = (name, value) =>
   value instanceof AbortSignal ? value : refuse(name, "an AbortSignal", value);
 
 /**
- * An object of these fields and no others. Absent fields stay absent.
+ * Checks an object with these fields and no others. Absent fields stay absent.
  *
  * @param {Record<string, Check>} checks
  * @returns {(name: string, value: unknown) => Record<string, any>}

@@ -1,10 +1,10 @@
-/** The other end of the port that `core.js` serves: calls with events, errors with their classes, aborts. */
+/** The calling side of the port that `core.js` serves: calls with events, errors with their classes, aborts. */
 
 import { reasonOf } from "./abort.js";
 import { CrashError, DeviceLostError, fromWire } from "./errors.js";
 
 /**
- * @typedef {object} Endpoint What connects to a core: a worker, or a `MessagePort` to the thread itself.
+ * @typedef {object} Endpoint A connection to a core: a worker, or a `MessagePort` to the thread itself.
  * @property {(message: any) => void} postMessage
  * @property {((event: MessageEvent) => void) | null} onmessage
  */
@@ -22,20 +22,16 @@ export class Client {
   /** @type {Map<number, Call>} */
   _calls = new Map();
   _lastId = 0;
-  /**
-   * Why no more calls are made.
-   *
-   * @type {Error | null}
-   */
+  /** Reason why no more calls are accepted; null while they are. @type {Error | null} */
   _failure = null;
-  /** Messages that came. */
+  /** Number of messages received. */
   heard = 0;
-  /** Told of each call, once it waits. */
+  /** Called after each call was sent. */
   onCall = () => {};
   /** @type {(error: InstanceType<typeof CrashError>) => void} */
   _lose = () => {};
   /**
-   * Why the core cannot go on, once it cannot: the device was lost, or the core stopped.
+   * Resolves when the core cannot continue, with the reason: the device was lost, or the core stopped.
    *
    * @type {Promise<InstanceType<typeof CrashError>>}
    */
@@ -47,7 +43,7 @@ export class Client {
     endpoint.onmessage = ({ data }) => this._receive(data);
   }
 
-  /** Calls that wait for an answer. */
+  /** Number of calls that wait for an answer. */
   get waiting() {
     return this._calls.size;
   }
@@ -102,7 +98,7 @@ export class Client {
   }
 
   /**
-   * Has the core free everything it holds. Other calls in progress reject, and so do later ones.
+   * Makes the core free everything it holds. Other calls in progress reject, and so do later ones.
    *
    * @param {Error} error
    * @returns {Promise<void>}
@@ -130,7 +126,7 @@ export class Client {
 }
 
 /**
- * Calls a listener. What it throws is shown as any uncaught error is, and stops nothing.
+ * Calls a listener. An exception from it is reported as an uncaught error, and stops nothing here.
  *
  * @param {((event: any) => void) | undefined} listener
  * @param {any} event

@@ -1,4 +1,4 @@
-/** Starts a core or the suite, in a worker if that works and on this thread if not. */
+/** Starts a core or the conformance suite: in a worker if that works, otherwise on this thread. */
 
 import { throwIfAborted } from "./abort.js";
 import { buildFor } from "./build.js";
@@ -17,9 +17,9 @@ import { onEnd, vitalName } from "./vital.js";
 /** @import { Patience } from "./pulse.js" */
 /** @import { Port } from "./serve.js" */
 
-/** A worker that is silent for this long is given up. In milliseconds. */
+/** How long a worker may be silent while it starts, in milliseconds. */
 const START_LIMIT = 30_000;
-/** How long calls in progress may take to end in good order before the worker is terminated. In milliseconds. */
+/** How long calls in progress may take to end before the worker is terminated, in milliseconds. */
 const END_LIMIT = 2_000;
 
 /**
@@ -36,7 +36,7 @@ const END_LIMIT = 2_000;
 /** @typedef {(port: Port) => Promise<void>} StartHere Starts it on this thread. */
 
 /**
- * @typedef {object} Served What can be started, for each build. Each loads its own wasm module, and nothing of the others.
+ * @typedef {object} Served Ways to start a core, for each build. Each only loads its own wasm module.
  * @property {Record<BuildName, StartWorker>} worker
  * @property {Record<BuildName, string>} script The worker's script, beside this one.
  * @property {Record<"today" | "older", StartHere>} here A page must not wait for threads, so that there are none.
@@ -88,7 +88,7 @@ export const SUITE = {
  * @property {BackendChoice} backend
  * @property {boolean} [worker] Whether to run in a worker if that works; true by default.
  * @property {number} [threads] How many the CPU may have, if not as many as usual.
- * @property {string} [workerUrl] Its script, if it is not the package's own.
+ * @property {string} [workerUrl] Address of the worker's script, if it is not the package's own.
  * @property {AbortSignal} [signal]
  * @property {Patience} [patience] With the worker.
  */
@@ -129,13 +129,16 @@ export async function connect(served, { backend, worker: wantsWorker = true, thr
   return here(why);
 }
 
-/** Where this script is. By another name, since bundlers take what is said of the usual one for files of theirs. */
+/**
+ * Address of this script. The constant hides `import.meta.url` from bundlers, which would include the files it is used
+ * with.
+ */
 const HERE = import.meta.url;
 
 /**
  * @param {Served} served
  * @param {BuildName} build
- * @param {string} [url] Of the script for browsers of today, if it is elsewhere.
+ * @param {string} [url] Address of the script for current browsers, if it is not the package's own.
  * @returns {WorkerLike}
  */
 function newWorker({ worker, script }, build, url) {
@@ -145,21 +148,22 @@ function newWorker({ worker, script }, build, url) {
   return own === undefined ? worker[build]() : new Worker(own, { type: "module", name: "anygpu" });
 }
 
-/** Whether a page must not start a worker from there, as it may not from other origins. @param {string} address */
+/** Whether a script has another origin, so that the page must not start a worker from it. @param {string} address */
 function isElsewhere(address) {
   const { origin, protocol } = new URL(address);
   return protocol.startsWith("http") && origin !== globalThis.location?.origin && globalThis.location !== undefined;
 }
 
 /**
- * Scripts that import another, by its address. They stay as long as the page: a worker may take long to start.
+ * Scripts that import another one, by its address. They stay as long as the page, since a worker may take long to
+ * start.
  *
  * @type {Map<string, string>}
  */
 const importers = new Map();
 
 /**
- * A script of the page's own origin that imports one of another.
+ * Returns the address of a script of the page's own origin that imports one of another origin.
  *
  * @param {string} address
  */
@@ -173,7 +177,7 @@ function importing(address) {
 }
 
 /**
- * The address of the wasm module, if it is not where the package has it.
+ * Returns the address of the wasm module, if it is not in the package's own folder.
  *
  * @param {string | undefined} folder
  * @param {{ build: BuildName }} connection
@@ -195,7 +199,7 @@ function attached(worker, patience) {
   };
   worker.onmessageerror = () => stopped("one of its messages cannot be read");
   const watches = [comeBack(client)];
-  // From its first answer on.
+  // The watches begin with the worker's first answer.
   const attend = (/** @type {string | null} */ alive) => {
     watches.push(watch(client, patience));
     if (alive !== null) watches.push(onEnd(alive, () => stopped("the browser ended it")));

@@ -1,4 +1,4 @@
-/** One connection to a server: its waiting is bounded, and so are the bytes that it may bring. */
+/** One connection to a server. Waiting is bounded, and so are the bytes that it may bring. */
 
 import { reasonOf, throwIfAborted } from "./abort.js";
 import { withCause } from "./errors.js";
@@ -6,7 +6,7 @@ import { afterAwake } from "./patience.js";
 
 /** @import { ByteReader } from "./bytes.js" */
 
-/** A connection that failed in a way that another attempt may fix. */
+/** A connection that failed in a way that a retry may fix. */
 export class Dropped extends Error {
   /**
    * @param {string} message
@@ -20,15 +20,15 @@ export class Dropped extends Error {
   }
 }
 
-/** The body of one answer. */
+/** The body of one response. */
 export class Connection {
   /** @type {ByteReader | null} */
   body = null;
-  /** The byte of the file that comes next. */
+  /** Position in the file of the next byte. */
   position = 0;
-  /** The byte of the file before which the body ends, as far as the answer says. */
+  /** Position in the file where the body ends, if the response says; otherwise infinite. */
   end = Infinity;
-  /** Whether the answer says that it is a part of the file. */
+  /** Whether the response says that it is a part of the file. */
   partial = false;
   _controller = new AbortController();
   _signal;
@@ -50,7 +50,7 @@ export class Connection {
   }
 
   /**
-   * Waits, but not forever, whatever becomes of the promise.
+   * Waits for a promise, but no longer than the limit.
    *
    * @template T
    * @param {Promise<T>} promise

@@ -1,4 +1,4 @@
-/** The engine behind a port: at most one model, and what can be done with it. */
+/** The engine behind a port: at most one model, and the calls that use it. */
 
 import { reasonOf, throwIfAborted } from "./abort.js";
 import { CrashError } from "./errors.js";
@@ -18,37 +18,37 @@ import { live } from "./vital.js";
 /** @import { Context } from "./serve.js" */
 /** @import { Environment } from "./store.js" */
 
-/** @typedef {import("./module.js").Functions<typeof import("../wasm/bindings.js")>} Bindings What all builds have. */
+/** @typedef {import("./module.js").Functions<typeof import("../wasm/bindings.js")>} Bindings Functions that all builds have. */
 /** @typedef {import("../wasm/bindings.js").WasmEngine} WasmEngine */
 /** @typedef {Blob | string | (Blob | string)[]} What A file, an absolute URL, or all files of a split model. */
 /** @typedef {{ size: number, files: number[], readAt: (offset: number, length: number) => Promise<Uint8Array>, readOn: () => void }} EngineSource */
 
-/**
- * At most one engine, and what can be done with it.
- *
- * @extends {Module<import("../wasm/bindings.js").WasmCancel>}
- */
+/** Serves calls for at most one engine. @extends {Module<import("../wasm/bindings.js").WasmCancel>} */
 export class Core extends Module {
   _bindings;
   _environment;
   _share;
   /** @type {WasmEngine | null} */
   _engine = null;
-  /** What keeps its sessions, if anything does. @type {Keeping | null} */
+  /** Stores the engine's sessions; null if they are not kept. @type {Keeping | null} */
   _keeping = null;
-  /** Writing what selection proved. @type {Promise<unknown>} */
+  /** Pending write of the proofs that selection made. @type {Promise<unknown>} */
   _remembering = Promise.resolve();
-  /** The tokens that may come next, while the page is asked for them. @type {{ id: number, resolve: (mask: Uint32Array) => void, reject: (error: unknown) => void } | null} */
+  /**
+   * Request for the mask of tokens that may come next, while the page computes it.
+   *
+   * @type {{ id: number, resolve: (mask: Uint32Array) => void, reject: (error: unknown) => void } | null}
+   */
   _mask = null;
   _lastMask = 0;
-  /** Sessions of which was told that they are not kept. @type {Set<string>} */
+  /** Sessions for which "not kept" was already reported. @type {Set<string>} */
   _unkept = new Set();
 
   /**
    * @param {Bindings} bindings
-   * @param {URL} url Of the module itself.
+   * @param {URL} url Address of the module.
    * @param {Environment} environment
-   * @param {((threads: number) => void) | null} share Has so many threads share the CPU's work once that is opened.
+   * @param {((threads: number) => void) | null} share Makes this many threads share the CPU backend's work once it is opened.
    */
   constructor(bindings, url, environment, share = null) {
     super(bindings, url);
@@ -108,12 +108,12 @@ export class Core extends Module {
       case "dispose":
         return this._dispose();
       default:
-        throw new CrashError(`the engine knows no ${method}; use files of one version of this package`);
+        throw new CrashError(`the engine does not know ${method}; use files of one version of this package`);
     }
   }
 
   /**
-   * The module, which has threads started when it opens the CPU.
+   * Starts the module, and lets it start threads when it opens the CPU backend.
    *
    * @param {string} [url]
    * @param {number} [threads]
@@ -140,7 +140,7 @@ export class Core extends Module {
   async _opened({ what, options, module, threads }, { signal, tell }, action) {
     throwIfAborted(signal);
     const ready = this._started(module, threads);
-    // Whoever awaits it sees the error; meanwhile the file may turn out to be missing.
+    // Awaited further down. Until then the file may turn out to be missing, and a rejection here is not unhandled.
     ready.catch(nothing);
     const progress = new Progress(tell);
     const newDigest = async () => {
@@ -219,7 +219,7 @@ export class Core extends Module {
   }
 
   /**
-   * Keeps what selection proved, unless it is kept already. Only its end waits for it.
+   * Stores the proofs that selection made, unless they are stored already. Only `dispose` waits for it.
    *
    * @param {WasmEngine} engine
    * @param {string} module
@@ -231,7 +231,7 @@ export class Core extends Module {
   }
 
   /**
-   * Tries the tunables of a backend, and keeps what is fastest for the next time.
+   * Tries the tunables of a backend, and stores the fastest values for later loads.
    *
    * @param {{ what: What, options: ModelOptions, module?: string, threads?: number, engine: object }} params
    * @param {Context} context
@@ -246,7 +246,7 @@ export class Core extends Module {
   }
 
   /**
-   * Has the engine have a session, if the browser keeps it, and does something with it.
+   * Imports a session into the engine if the browser stores it, then runs an action.
    *
    * @template T
    * @param {{ session?: string }} params
@@ -258,11 +258,7 @@ export class Core extends Module {
     return action();
   }
 
-  /**
-   * Tells once of each session that it is not kept.
-   *
-   * @param {(event: unknown) => void} tell
-   */
+  /** Returns a listener that reports each session once as not kept. @param {(event: unknown) => void} tell */
   _onUnkept(tell) {
     return (/** @type {string} */ session, /** @type {unknown} */ error) => {
       if (this._unkept.has(session)) return;
@@ -277,7 +273,7 @@ export class Core extends Module {
     return asked === undefined ? null : JSON.parse(asked);
   }
 
-  /** All sessions with a name, last used first: those that the engine has, and those that are only kept. */
+  /** Lists all named sessions, last used first: those in the engine, then those that are only stored. */
   async _sessions() {
     const kept = (await this._keeping?.list()) ?? [];
     const here = this._named();
@@ -304,7 +300,7 @@ export class Core extends Module {
   }
 
   /**
-   * The sessions with a name that the engine has.
+   * Lists the named sessions in the engine.
    *
    * @returns {{ name: string, tokens: number, finish: string | null, bytes: number }[]}
    */
@@ -354,7 +350,7 @@ export class Core extends Module {
   }
 
   /**
-   * Goes on with what the page says of the tokens that may come next.
+   * Continues generation with the page's mask of the tokens that may come next.
    *
    * @param {{ id: number, mask?: Uint32Array, error?: string }} told
    */
@@ -366,7 +362,7 @@ export class Core extends Module {
   }
 
   /**
-   * The tokens of a prompt that is to be generated from, and of a conversation what was left out of it.
+   * Returns the tokens of a prompt; for a conversation also what was left out of it.
    *
    * @param {Prompt} prompt
    * @param {object} generate
@@ -413,7 +409,7 @@ export class Core extends Module {
     const keeping = this._keeping;
     this._keeping = null;
     if (this.dead !== null) keeping?.abandon();
-    // A module that has trapped cannot free anything any more.
+    // A module that has trapped cannot free anything.
     if (this.dead !== null) return;
     await this.idle();
     await this._remembering;

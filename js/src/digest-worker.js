@@ -1,4 +1,4 @@
-/** The entry of a worker that computes digests: each message is bytes, which go back with theirs. */
+/** Entry of a worker that computes digests. Each message has bytes, which are returned with their digest. */
 
 import { writeFile } from "./opfs.js";
 import { sha256 } from "./sha256.js";
@@ -10,17 +10,17 @@ const port = /** @type {{ postMessage(said: Digested | null, transfer?: ArrayBuf
 /** @param {{ bytes: Uint8Array<ArrayBuffer>, place: Place | null }} asked */
 async function answer({ bytes, place }) {
   const digest = await sha256(bytes);
-  // Whoever asked tries again, and learns why it fails.
+  // On failure the caller writes again itself, and gets the error there.
   const written = place !== null && (await writeFile(place.folder, place.name, bytes).then(() => true, () => false));
   port.postMessage({ digest, bytes, written }, [bytes.buffer]);
 }
 
-/** Answers come in the order of messages. */
+/** Promise of the last answer; answers come in the order of messages. */
 let last = Promise.resolve();
 
 self.onmessage = ({ data }) => {
   last = last.then(() => answer(data));
-  // As an error of the worker it is heard.
+  // An error outside the promise reaches the worker's `onerror`.
   last.catch((error) => setTimeout(() => fail(error)));
 };
 

@@ -1,6 +1,6 @@
 /**
- * Digests of what is kept, computed by workers beside the engine, which write it as well: Chromium computes a digest on the
- * thread that asks for it, and both together take longer than all else that loading does there.
+ * Digests of stored parts, computed by workers, which write the parts as well. Chromium computes a digest on the
+ * calling thread; digest and write together would take longer there than the rest of loading.
  */
 
 import { within } from "./patience.js";
@@ -16,9 +16,9 @@ import { sha256 } from "./sha256.js";
  * @property {boolean} written Whether they are in their place.
  */
 
-/** As many as parts that are under way. */
+/** Number of workers: one for each part that is under way. */
 const COUNT = 2;
-/** How long they stay when nothing is asked of them, in milliseconds. */
+/** How long an idle worker stays, in milliseconds. */
 const IDLE = 5000;
 /** How long a digest of some MiB may take, in milliseconds. */
 const LIMIT = 20_000;
@@ -26,7 +26,10 @@ const LIMIT = 20_000;
 // Bundlers recognise exactly this form.
 const start = () => new Worker(new URL("./digest-worker.js", import.meta.url), { type: "module", name: "anygpu-digest" });
 
-/** A worker. It is asked once it has said that it runs, so that memory is never given to one that cannot be loaded. */
+/**
+ * A worker that computes digests. It gets work only after it has said that it runs, so that memory is never handed to a
+ * worker that cannot be loaded.
+ */
 class Digester {
   _worker;
   /** @type {{ resolve: (digested: Digested) => void, reject: (error: Error) => void }[]} */
@@ -42,13 +45,13 @@ class Digester {
     this._worker = start();
     this._worker.onmessage = ({ data }) => this._heard(data);
     this._worker.onerror = (event) => {
-      // Where it cannot be loaded nothing is wrong: the thread computes digests itself.
+      // A worker that cannot be loaded is not an error: this thread computes the digests then.
       event.preventDefault();
       this.end(true);
     };
   }
 
-  /** How many digests it has yet to compute; infinite as long as it does not run. */
+  /** Number of digests that it has yet to compute; infinite until it runs. */
   get load() {
     return this._isReady ? this._waiting.length : Infinity;
   }
@@ -59,7 +62,7 @@ class Digester {
     try {
       this._worker.postMessage({ bytes, place }, [bytes.buffer]);
     } catch {
-      // It cannot be given a folder of this kind.
+      // This kind of folder cannot be sent to a worker.
       this.end(true);
       return here(bytes);
     }
@@ -91,12 +94,12 @@ class Digester {
 
 /** @type {Set<Digester>} */
 const digesters = new Set();
-/** Whether workers can be had here. */
+/** Whether workers can be started here. */
 let possible = true;
 
-/** Whoever has least to do; nobody as long as none runs. */
+/** Returns the running worker with the least to do; null if none runs. */
 function free() {
-  // Other browsers and runtimes have threads of their own for it. Only Chromium's have this.
+  // Other browsers and runtimes compute digests on a thread of their own. Only Chromium has `userAgentData`.
   const isChromium = "userAgentData" in (globalThis.navigator ?? {});
   if (!isChromium || typeof Worker !== "function") return null;
   while (possible && digesters.size < COUNT) {
@@ -107,7 +110,7 @@ function free() {
       });
       digesters.add(digester);
     } catch {
-      // A policy of the site forbids it.
+      // A policy of the site forbids workers.
       possible = false;
     }
   }
@@ -121,7 +124,7 @@ async function here(bytes) {
 }
 
 /**
- * The digest of bytes. Where a worker computes it, it writes them as well if it can.
+ * Returns the digest of bytes. If a worker computes it, it also writes the bytes, if it can.
  *
  * @param {Bytes} bytes All of their memory. It is somebody else's meanwhile, and comes back with the digest.
  * @param {Place | null} [place] Where they are to be written.

@@ -1,17 +1,17 @@
-/** A stream that reads on while nobody asks for its bytes, and keeps them in memory until somebody does. */
+/** A stream that reads ahead while nobody asks for its bytes, and buffers them in memory. */
 
 /** @import { Stream } from "./source.js" */
 
-/** How much it keeps at most, but for the read that reaches it. In bytes. */
+/** Limit of the buffer, except for the read that reaches it. In bytes. */
 const MOST = 32 << 20;
 
 /** @implements {Stream} */
 export class EarlyStream {
   _inner;
-  /** What is kept. @type {Uint8Array[]} */
+  /** Buffered bytes. @type {Uint8Array[]} */
   _pieces = [];
   _kept = 0;
-  /** Set while it reads on. @type {Promise<void> | null} */
+  /** Set while it reads ahead. @type {Promise<void> | null} */
   _reading = null;
   _stopped = false;
   /** @type {{ error: unknown } | null} */
@@ -26,7 +26,7 @@ export class EarlyStream {
     return this._inner.position - this._kept;
   }
 
-  /** Begins to read on, until bytes are asked for again. */
+  /** Reads ahead until bytes are asked for again. */
   readOn() {
     if (this._reading !== null) return;
     this._stopped = false;
@@ -42,7 +42,7 @@ export class EarlyStream {
         this._kept += bytes.length;
       }
     } catch (error) {
-      // Whoever asks for bytes behind those that are here hears of it.
+      // Thrown by `next` after the buffered bytes.
       this._failure = { error };
     }
   }
@@ -81,7 +81,7 @@ export class EarlyStream {
   close() {
     this._stopped = true;
     this._inner.close();
-    // A read that was under way may have made a connection anew.
+    // A read in progress may have made a new connection.
     this._reading?.then(() => this._inner.close());
   }
 }

@@ -1,4 +1,4 @@
-/** The engine, on the module for older browsers. */
+/** The engine with the wasm module for older browsers. */
 
 import * as bindings from "../wasm/older/bindings.js";
 import { Core } from "./core.js";

@@ -1,4 +1,4 @@
-/** The engine, on the module for pages that may have threads. */
+/** The engine with the wasm module for pages that may use threads. */
 
 import * as bindings from "../wasm/threads/bindings.js";
 import { Core } from "./core.js";

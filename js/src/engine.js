@@ -1,4 +1,4 @@
-/** The engine, on the module for browsers of today. */
+/** The engine with the wasm module for current browsers. */
 
 import * as bindings from "../wasm/bindings.js";
 import { Core } from "./core.js";

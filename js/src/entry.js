@@ -1,4 +1,4 @@
-/** What a record says of a file, and the names that follow from a file's address. */
+/** The record of a stored file, and the names that are derived from a file's address. */
 
 import { PART } from "./parts.js";
 import { sha256 } from "./sha256.js";
@@ -41,22 +41,18 @@ export function isEntry(value) {
   );
 }
 
-/** Whether an entry has as many parts as it may have. @param {Entry} entry */
+/** Whether an entry has a possible number of parts. @param {Entry} entry */
 function fits({ size, parts, whole }) {
   const all = Math.ceil(size / PART);
   return whole ? parts.length === all : parts.length <= all;
 }
 
-/** How many bytes of a file are there. @param {Entry} entry */
+/** Returns how many bytes of a file are stored. @param {Entry} entry */
 export function storedOf({ size, parts }) {
   return Math.min(parts.length * PART, size);
 }
 
-/**
- * The key of a URL, without credentials and fragment.
- *
- * @param {string | URL} url Absolute.
- */
+/** Returns the key of a URL: the URL without credentials and fragment. @param {string | URL} url Absolute. */
 export function keyOf(url) {
   const key = new URL(url);
   key.username = "";
@@ -65,11 +61,7 @@ export function keyOf(url) {
   return key.href;
 }
 
-/**
- * What a key is called in the names of files and locks.
- *
- * @param {string} key
- */
+/** Returns the name of a key in the names of files and locks. @param {string} key */
 export async function nameOf(key) {
   return (await sha256(new TextEncoder().encode(key))).slice(0, 32);
 }

@@ -1,8 +1,8 @@
-/** Errors: their classes, how the engine's own become such, and how they cross from a worker to the page. */
+/** Error classes, the conversion of the engine's errors to them, and their transport from a worker to the page. */
 
 /** @typedef {import("../index.d.ts").ErrorCode} ErrorCode */
 
-/** Anything that goes wrong. */
+/** Base class of all errors of the package. */
 export class AnyGpuError extends Error {
   /**
    * @param {string} message
@@ -18,7 +18,7 @@ export class AnyGpuError extends Error {
 }
 
 /**
- * An error with its cause, which constructors do not take in the oldest browsers.
+ * Adds a cause to an error. In the oldest browsers constructors do not take one.
  *
  * @template {Error} E
  * @param {E} error
@@ -31,7 +31,7 @@ export function withCause(error, cause) {
 }
 
 /**
- * A class that adds nothing but its name.
+ * Creates a class that only adds its name and code.
  *
  * @param {string} name Said here, since minifiers rename classes.
  * @param {ErrorCode} code
@@ -62,7 +62,7 @@ export const QuotaError = subclass("QuotaError", "quota", CacheError);
 /** The device or its driver was lost. */
 export const DeviceLostError = subclass("DeviceLostError", "lost");
 
-/** There is not enough memory. */
+/** The device or the page does not have enough memory. */
 export const OutOfMemoryError = subclass("OutOfMemoryError", "memory");
 
 /** The prompt does not fit the context. */
@@ -91,7 +91,7 @@ export class NetworkError extends AnyGpuError {
   }
 }
 
-/** No backend, or not the one asked for, can run the model here. */
+/** None of the allowed backends can run the model here. */
 export class BackendError extends AnyGpuError {
   /**
    * @param {string} message
@@ -150,7 +150,7 @@ export const CLASSES = {
 };
 
 /**
- * The class for each code of the wasm module.
+ * Error classes by the wasm module's codes.
  *
  * @type {Record<string, new (message: string, details?: any) => AnyGpuError>}
  */
@@ -170,20 +170,20 @@ export const CODES = {
 };
 
 /**
- * Whether an error went through the wasm module, or began in it: what the module held at the time it holds for ever, so
- * that nothing in it may be called again. Errors that it returns have a code.
+ * Whether an error went through the wasm module, or began in it. What the module held at that time is never released,
+ * so nothing in it may be called again. Errors that the module returns have a code.
  *
  * @param {unknown} error
  */
 export function throughModule(error) {
   if (typeof WebAssembly === "object" && error instanceof WebAssembly.RuntimeError) return true;
   if (!(error instanceof Error) || error instanceof AnyGpuError || isAbort(error)) return false;
-  // All browsers write so in stacks.
+  // All browsers name wasm functions like this in stacks.
   return typeof (/** @type {any} */ (error).code) !== "string" && /wasm-function\[/.test(error.stack ?? "");
 }
 
 /**
- * Whether the thread's stack was too small: a RangeError, as is lack of memory, but in Firefox an InternalError.
+ * Whether the thread's stack was too small. That is a RangeError, as is lack of memory, or an InternalError in Firefox.
  *
  * @param {unknown} error
  */
@@ -193,16 +193,16 @@ function isOverflow(error) {
 }
 
 /**
- * Whether the wasm module stopped in the middle: nothing in it may be called again.
+ * Whether the wasm module stopped in the middle of a call, so that nothing in it may be called again.
  *
- * @param {unknown} error What a call of it threw.
+ * @param {unknown} error The error that a call of the module threw.
  */
 export function isTrap(error) {
   return isOverflow(error) || throughModule(error);
 }
 
 /**
- * The error for what the wasm module threw.
+ * Converts an error thrown by the wasm module.
  *
  * @param {unknown} thrown
  * @returns {unknown} An {@link AnyGpuError}; aborts stay as they are.
@@ -218,7 +218,7 @@ export function fromEngine(thrown) {
   if (isRuntimeError || isOverflow(thrown)) {
     return new CrashError(`the engine stopped (${message}); load the model again, and report this`, { cause: thrown });
   }
-  // What JavaScript throws when neither the wasm memory nor an array can grow.
+  // JavaScript throws this if neither the wasm memory nor an array can grow.
   if (thrown instanceof RangeError) {
     return new OutOfMemoryError(`the page is out of memory (${message}); close other pages or use a smaller model`, {
       cause: thrown,
@@ -227,11 +227,7 @@ export function fromEngine(thrown) {
   return new AnyGpuError(`the engine failed (${message ?? thrown}); report this`, { cause: thrown });
 }
 
-/**
- * Whether an error says that someone aborted, rather than that something failed.
- *
- * @param {unknown} error
- */
+/** Whether an error is an abort by the caller and not a failure. @param {unknown} error */
 export function isAbort(error) {
   return error instanceof DOMException && error.name === "AbortError";
 }

@@ -1,4 +1,4 @@
-/** What a file on a server is held to: the digest of the whole, and those of its pieces. */
+/** The digests that a file on a server must have: that of the whole, and those of its pieces. */
 
 import { check } from "./check.js";
 import { ChecksumError } from "./errors.js";
@@ -13,15 +13,11 @@ import { PART } from "./parts.js";
 /** @import { Digest } from "./source.js" */
 /** @import { Kept, Store } from "./store.js" */
 
-/** What a file has to be. */
+/** The expected digests of a file. */
 export class Expected {
   /** @type {FileDigests | null} */
   digests = null;
-  /**
-   * The digest of the digests.
-   *
-   * @type {string | null}
-   */
+  /** Digest of the digests; null before they are read. @type {string | null} */
   manifest = null;
   _options;
   _beside;
@@ -38,7 +34,7 @@ export class Expected {
     this._around = around;
   }
 
-  /** Finds the digests of the pieces. */
+  /** Reads the digests of the pieces, if there are any. */
   async read() {
     const { digests } = this._options;
     if (digests === undefined || this.digests !== null) return;
@@ -47,7 +43,7 @@ export class Expected {
   }
 
   /**
-   * Whether what is kept is that.
+   * Whether a stored file has the expected digests.
    *
    * @param {Store} store
    * @param {Kept} kept
@@ -61,7 +57,7 @@ export class Expected {
       await store.update(entry);
     }
     if (wanted !== undefined && entry.sha256 !== wanted) return false;
-    // What was held to digests beside the file is not asked for again.
+    // A file that matched digests from the server is not compared with them again.
     if (this._options.digests === true && entry.manifest !== null) return true;
     await this.read();
     if (this.digests === null || entry.manifest === this.manifest) return true;
@@ -77,7 +73,7 @@ export class Expected {
   }
 
   /**
-   * A digest of what there is of the file, if the caller wants one.
+   * Returns a digest of the part of the file that is there, if the caller wants one.
    *
    * @param {Making | null} making
    * @returns {Promise<Digest | null>}

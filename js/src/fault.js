@@ -1,4 +1,4 @@
-/** What storage throws, as errors of the package. */
+/** Converts errors of the browser's storage to errors of the package. */
 
 import { AnyGpuError, CacheError, QuotaError } from "./errors.js";
 
@@ -13,7 +13,7 @@ export function isQuota(error) {
 }
 
 /**
- * Makes what storage throws a {@link CacheError}.
+ * Runs an action and converts what storage throws to a {@link CacheError}.
  *
  * @template T
  * @param {() => Promise<T>} action

@@ -1,14 +1,14 @@
-/** Which GPU interfaces the current thread has, and which thread to use. */
+/** Detects the GPU interfaces of the current thread, and chooses the thread. */
 
 /** @import { BackendChoice, Thread } from "../index.d.ts" */
 
 /** @typedef {{ webgl: boolean, webgpu: boolean }} Features */
 
-/** A wasm module with nothing in it. */
+/** An empty wasm module. */
 const EMPTY = Uint8Array.of(0, 0x61, 0x73, 0x6d, 1, 0, 0, 0);
 
 /**
- * @param {BackendChoice} backend Only what it may need is tried.
+ * @param {BackendChoice} backend Only interfaces that it may need are tried.
  * @returns {Promise<Features>}
  */
 export async function features(backend) {
@@ -18,8 +18,8 @@ export async function features(backend) {
 }
 
 /**
- * Whether this thread may compile wasm. A page's Content-Security-Policy is not that of its workers, and browsers
- * before `wasm-unsafe-eval` (Chromium 97, Safari 16) take a policy with it for one that forbids wasm.
+ * Whether this thread may compile wasm. A page's Content-Security-Policy may differ from that of its workers. Browsers
+ * older than `wasm-unsafe-eval` (Chromium 97, Safari 16) read a policy with it as one that forbids wasm.
  */
 export function mayCompile() {
   try {
@@ -30,12 +30,13 @@ export function mayCompile() {
 }
 
 /**
- * Chooses the thread. It is the worker, unless only the page's own thread has what the backend needs, and may run it.
+ * Chooses the thread: the worker, unless only the page's own thread has a GPU interface that the backend needs and may
+ * run wasm.
  *
  * @param {BackendChoice} backend
  * @param {Features} worker
  * @param {() => Promise<Features>} page Asked only if it matters.
- * @param {() => boolean} [allowed] Whether the page may compile wasm; likewise.
+ * @param {() => boolean} [allowed] Whether the page may compile wasm; asked only if it matters.
  * @returns {Promise<{ thread: Thread, reason: string }>}
  */
 export async function chooseThread(backend, worker, page, allowed = mayCompile) {
@@ -73,7 +74,7 @@ function hasWebgl2() {
   try {
     const canvas = typeof document === "object" ? document.createElement("canvas") : new OffscreenCanvas(1, 1);
     const gl = /** @type {WebGL2RenderingContext | null} */ (canvas.getContext("webgl2"));
-    // Browsers keep few contexts alive, and would lose the oldest.
+    // Browsers keep few contexts alive, and would drop the oldest.
     gl?.getExtension("WEBGL_lose_context")?.loseContext();
     return gl !== null;
   } catch {

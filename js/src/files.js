@@ -1,8 +1,9 @@
 /**
- * A model in several files, one of which may be all: they are opened one after the other, and read as one, the next
- * behind the one before. What is in them is not looked at; the engine puts them in their order.
+ * A model in one or several files. They are opened one after the other, and read as one long file. Their contents are
+ * not looked at here; the engine puts them in order.
  *
- * At most one of them has a connection: browsers have few for one server, and those that are not read would stall.
+ * At most one of them has a connection: browsers have few for one server, and connections that are not read would
+ * stall.
  */
 
 import { FileError, OptionsError } from "./errors.js";
@@ -13,11 +14,11 @@ import { open } from "./open.js";
 /** @import { OpenOptions, Opened, Surroundings } from "./open.js" */
 /** @import { Progress } from "./progress.js" */
 
-/** How the name of one of several files ends. */
+/** Ending of the name of a file of a split model. */
 export const PARTS = /-(\d{5})-of-(\d{5})\.gguf$/;
 
 /**
- * The files of a split model at the addresses that follow from one of them; any other address stands for itself.
+ * Returns the addresses of all files of a split model, given one of them. Any other address is returned alone.
  *
  * @param {string} url Absolute.
  * @returns {string[]}
@@ -34,17 +35,17 @@ export function siblings(url) {
   });
 }
 
-/** Several sources as one. */
+/** Several sources read as one. */
 export class FilesSource {
   _sources;
-  /** The one that was read last: the others have no connection. */
+  /** The source that was read last; the others have no connection. */
   _current;
 
   /** @param {Opened["source"][]} sources At least one; all but the last are paused. */
   constructor(sources) {
     this._sources = sources;
     this._current = sources[sources.length - 1];
-    /** The size of each, in bytes. */
+    /** Size of each file, in bytes. */
     this.files = sources.map((source) => source.size);
     this.size = sum(this.files);
   }
@@ -63,7 +64,10 @@ export class FilesSource {
     throw new FileError(`byte ${offset} is wanted, but the files end at byte ${this.size}; load whole files again`);
   }
 
-  /** The one file reads on while the engine does something else; of several, it is the first that is wanted next. */
+  /**
+   * Reads ahead while the engine does something else. With several files it does nothing, since the first of them is
+   * read next.
+   */
   readOn() {
     if (this._sources.length === 1) this._current.readOn();
   }
@@ -90,7 +94,7 @@ export class FilesSource {
  */
 
 /**
- * @typedef {object} Digests Of one file, or of all files of a split model.
+ * @typedef {object} Digests Digests of one file, or of all files of a split model.
  * @property {string | string[]} [sha256]
  * @property {true | FileDigests | FileDigests[]} [digests] True: they lie beside the files.
  */
@@ -137,7 +141,7 @@ export async function openModel(what, options, around) {
 }
 
 /**
- * What was given for each file.
+ * Returns the values that were given for each file.
  *
  * @template T
  * @param {"sha256" | "digests"} name
@@ -154,7 +158,7 @@ function ofEach(name, value, count) {
 }
 
 /**
- * What the cache did for the model.
+ * Combines the cache states of the files into that of the model.
  *
  * @param {CacheState[]} files
  * @returns {CacheState}
@@ -164,16 +168,12 @@ function together(files) {
   return has("off") ?? has("stored") ?? files.find((file) => file.reason !== undefined) ?? files[0];
 }
 
-/** Progress of several downloads, reported as that of one. */
+/** Combines the progress of several downloads into one. */
 class Shares {
   _progress;
   /** @type {number[]} */
   _loaded;
-  /**
-   * Null while it is not known.
-   *
-   * @type {(number | null)[]}
-   */
+  /** Total of each file; null while it is not known. @type {(number | null)[]} */
   _totals;
 
   /**
@@ -187,7 +187,7 @@ class Shares {
   }
 
   /**
-   * What is told of one of them.
+   * Returns the progress listener of one file.
    *
    * @param {number} index
    * @returns {Surroundings["progress"]}
@@ -206,11 +206,7 @@ class Shares {
     };
   }
 
-  /**
-   * One of them is open: without a size by now, nothing of it is downloaded.
-   *
-   * @param {number} index
-   */
+  /** Notes that a file is open. If its total is not known by now, nothing of it is downloaded. @param {number} index */
   settle(index) {
     if (this._totals[index] === null) this._totals[index] = 0;
   }

@@ -1,6 +1,6 @@
 /**
- * Files in what this browser has for them. No call is waited for without end: storage that was silent once is not asked
- * again, and whoever wanted it does without.
+ * Files in the browser's storage. No call waits forever: storage that did not answer once is not asked again, and the
+ * caller does without it.
  */
 
 import { openCacheStorage } from "./cachestorage.js";
@@ -10,12 +10,12 @@ import { within } from "./patience.js";
 /** @import { Files } from "./opfs.js" */
 /** @import { Environment } from "./store.js" */
 
-/** How long a call may take, in milliseconds: of those that take long, each is about a few MiB. */
+/** How long a call may take, in milliseconds. A slow call is about a few MiB. */
 const LIMIT = 20_000;
 
 /**
  * @param {Environment} environment
- * @param {string} [folder] That of the models, if no other is named.
+ * @param {string} [folder] Name of the folder; that of the models by default.
  * @returns {Promise<Files | null>} Null if there is nothing to keep files in.
  */
 export async function openFiles({ storage, caches, limit = LIMIT }, folder) {
@@ -26,7 +26,7 @@ export async function openFiles({ storage, caches, limit = LIMIT }, folder) {
 }
 
 /**
- * What the browser answers, if it does.
+ * Waits for the browser's answer, but not forever.
  *
  * @template T
  * @param {Promise<T>} answer
@@ -38,7 +38,7 @@ export function inTime(answer, limit = LIMIT) {
 }
 
 /**
- * Waits for a lock, but not forever: whoever has it may be a tab that is frozen.
+ * Waits for a lock, but not forever: its holder may be a frozen tab.
  *
  * @template T
  * @param {LockManager} locks
@@ -55,12 +55,12 @@ export async function lockedFor(locks, name, action, limit = LIMIT) {
   const done = /** @type {Promise<T>} */ (locks.request(name, { signal: controller.signal }, run));
   const late = within(limit, Promise.race([had, done]), () => new Error(`no lock for ${limit} ms`));
   late.catch(() => controller.abort());
-  // Then the abort is its end, of which nobody needs to hear.
+  // After a timeout the request ends with the abort; nobody needs that error.
   done.catch(() => {});
   return late.then(() => done);
 }
 
-/** The patience with one storage. */
+/** The time limit for calls of one storage. */
 class Bound {
   _limit;
   _silent = false;

@@ -1,4 +1,4 @@
-/** Formats of answers behind a port: which tokens of a vocabulary may come next. */
+/** Structured output behind a port: computes which tokens of a vocabulary may come next. */
 
 import { CrashError } from "./errors.js";
 import { features } from "./features.js";
@@ -7,15 +7,11 @@ import { live } from "./vital.js";
 
 /** @import { Context } from "./serve.js" */
 
-/** @typedef {import("./module.js").Functions<typeof import("../wasm/constrain.js")>} Bindings What all builds have. */
+/** @typedef {import("./module.js").Functions<typeof import("../wasm/constrain.js")>} Bindings Functions that all builds have. */
 /** @typedef {import("../wasm/constrain.js").WasmVocabulary} WasmVocabulary */
 /** @typedef {import("../wasm/constrain.js").WasmGrammar} WasmGrammar */
 
-/**
- * One vocabulary, and grammars over it.
- *
- * @extends {Module<import("../wasm/constrain.js").WasmCancel>}
- */
+/** Serves one vocabulary, and grammars over it. @extends {Module<import("../wasm/constrain.js").WasmCancel>} */
 export class FormatCore extends Module {
   _bindings;
   /** @type {WasmVocabulary | null} */
@@ -26,7 +22,7 @@ export class FormatCore extends Module {
 
   /**
    * @param {Bindings} bindings
-   * @param {URL} url Of the module itself.
+   * @param {URL} url Address of the module.
    */
   constructor(bindings, url) {
     super(bindings, url);
@@ -54,7 +50,7 @@ export class FormatCore extends Module {
       case "dispose":
         return this._dispose();
       default:
-        throw new CrashError(`formats know no ${method}; use files of one version of this package`);
+        throw new CrashError(`the worker of formats does not know ${method}; use files of one version of this package`);
     }
   }
 
@@ -86,7 +82,7 @@ export class FormatCore extends Module {
 
   async _dispose() {
     await this.idle();
-    // A module that has trapped cannot free anything any more.
+    // A module that has trapped cannot free anything.
     if (this.dead !== null) return;
     for (const id of [...this._grammars.keys()]) this._release(id);
     this._vocabulary?.free();

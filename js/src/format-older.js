@@ -1,4 +1,4 @@
-/** Formats of answers, on the module for older browsers. */
+/** Structured output with the wasm module for older browsers. */
 
 import * as bindings from "../wasm/older/constrain.js";
 import { FormatCore } from "./format-core.js";

@@ -1,4 +1,4 @@
-/** Formats of answers, on the module for browsers of today. */
+/** Structured output with the wasm module for current browsers. */
 
 import * as bindings from "../wasm/constrain.js";
 import { FormatCore } from "./format-core.js";

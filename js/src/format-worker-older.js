@@ -1,4 +1,4 @@
-/** The entry of the worker of formats. */
+/** Entry of the worker of structured output, for older browsers. */
 
 import { formats } from "./format-older.js";
 import { serve } from "./serve.js";

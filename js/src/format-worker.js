@@ -1,4 +1,4 @@
-/** The entry of the worker of formats. */
+/** Entry of the worker of structured output. */
 
 import { formats } from "./format-today.js";
 import { serve } from "./serve.js";

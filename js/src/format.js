@@ -1,4 +1,4 @@
-/** Answers in a format, for pages that ask for one: nothing else loads this, its module and its worker. */
+/** Structured output. This file, its module and its worker are loaded with the first request that needs them. */
 
 import { boolean, object, oneOf, refuse, string } from "./checks.js";
 import { connect, moduleUrl } from "./connect.js";
@@ -17,7 +17,7 @@ import { serve } from "./serve.js";
 
 const today = () => new Worker(new URL("./format-worker.js", import.meta.url), { type: "module", name: "anygpu-format" });
 
-/** There is nothing to share among threads. @type {Served} */
+/** Workers and scripts of structured output. They do not use threads. @type {Served} */
 export const FORMAT = {
   worker: {
     today,
@@ -31,7 +31,7 @@ export const FORMAT = {
   },
 };
 
-/** Any object: the module reads schemas itself. @type {import("./checks.js").Check} */
+/** Checks that a schema is an object; the module reads its contents. @type {import("./checks.js").Check} */
 const schema = (name, value) =>
   typeof value === "object" && value !== null && !Array.isArray(value) ? value : refuse(name, "an object", value);
 
@@ -39,7 +39,11 @@ const schema = (name, value) =>
 const formatName = (name, value) =>
   typeof value === "string" && /^[\w-]{1,64}$/.test(value) ? value : refuse(name, "1 to 64 letters, digits, _ and -", value);
 
-/** Null is the same as leaving it out. @param {import("./checks.js").Check} check @returns {import("./checks.js").Check} */
+/**
+ * Accepts null as if the field were left out.
+ *
+ * @param {import("./checks.js").Check} check @returns {import("./checks.js").Check}
+ */
 const maybe = (check) => (name, value) => (value === null ? undefined : check(name, value));
 
 const fields = object({
@@ -47,7 +51,7 @@ const fields = object({
   json_schema: maybe(object({ name: formatName, description: maybe(string), schema: maybe(schema), strict: maybe(boolean) })),
 });
 
-/** A format as the module reads it. @param {unknown} given Of a request. */
+/** Returns a request's format as the module reads it. @param {unknown} given Format of a request. */
 function written(given) {
   const { type, json_schema } = fields("response_format", given);
   if (type === "json_object") return JSON.stringify("object");
@@ -57,16 +61,16 @@ function written(given) {
   return JSON.stringify({ schema: json_schema.schema });
 }
 
-/** Holds the answers of an engine to formats. */
+/** Constrains the answers of an engine to formats. */
 export class Formats {
   _call;
   _where;
-  /** What has the engine's vocabulary. @type {Promise<Connection> | null} */
+  /** Connection to the module that has the engine's vocabulary. @type {Promise<Connection> | null} */
   _connection = null;
 
   /**
-   * @param {Call} call Asks the engine.
-   * @param {Where} where As the engine was loaded.
+   * @param {Call} call Calls the engine.
+   * @param {Where} where Options that the engine was loaded with.
    */
   constructor(call, where) {
     this._call = call;
@@ -74,7 +78,7 @@ export class Formats {
   }
 
   /**
-   * Generates an answer that is held to what its request asks for.
+   * Generates an answer that follows its request's format.
    *
    * @param {Request} request
    * @param {AbortSignal | undefined} signal
@@ -87,7 +91,11 @@ export class Formats {
     const grammar = await client.call("grammar", { source: held_to }, { signal }).catch((/** @type {any} */ cause) => {
       throw cause instanceof OptionsError ? new OptionsError(`${field}: ${cause.message}`, { field, cause }) : cause;
     });
-    /** Which tokens may come next, for the engine, which waits for that. @param {{ id: number, answer: Uint32Array }} mask */
+    /**
+     * Computes the mask of tokens that may come next, and sends it to the engine, which waits for it.
+     *
+     * @param {{ id: number, answer: Uint32Array }} mask
+     */
     const allow = async ({ id, answer }) => {
       const masked = client.call("allow", { grammar, answer }).then(
         (mask) => ({ id, mask }),
@@ -98,7 +106,7 @@ export class Formats {
     /** @param {any} event */
     const heard = (event) => {
       if (event.mask === undefined) return onEvent(event);
-      // An engine that is lost tells so itself.
+      // The loss of the engine is reported by the engine itself.
       return void allow(event.mask).catch(nothing);
     };
     try {
@@ -115,23 +123,23 @@ export class Formats {
    */
   async _asked({ prompt, generate, wanted, demanded }, signal) {
     if (wanted !== undefined) {
-      // Models may think before their answers.
+      // Reasoning models may think before their answer.
       const held_to = await this._call("after", { prompt, generate, wanted: written(wanted) }, signal);
       return { held_to, field: "response_format" };
     }
     if (demanded !== undefined) return { held_to: await this._call("form", { prompt, generate, ...demanded }, signal), field: "tools" };
-    // Of an answer that goes on.
+    // The request continues an answer; its constraint was saved with it.
     return { held_to: /** @type {string} */ (generate.held_to), field: "response_format" };
   }
 
-  /** The module, which has the engine's vocabulary. */
+  /** Returns the connection to the module that has the engine's vocabulary. */
   _connected() {
     if (this._connection !== null) return this._connection;
     const connection = this._open();
     const forget = () => {
       if (this._connection === connection) this._connection = null;
     };
-    // What has trapped is started anew for the next answer.
+    // A module that has trapped is started anew for the next answer.
     connection.then((opened) => opened.client.lost.then(() => (forget(), opened.close(ended())))).catch(forget);
     return (this._connection = connection);
   }
@@ -150,7 +158,7 @@ export class Formats {
     }
   }
 
-  /** Frees all that it holds. */
+  /** Frees everything that it holds. */
   async close() {
     await this._connection?.then((connection) => connection.close(ended()), nothing);
   }

@@ -1,4 +1,4 @@
-/** A file on a server as a stream that gives nothing before it was held to its digest. */
+/** A file on a server as a stream that returns bytes only after their digest was checked. */
 
 import { ChecksumError } from "./errors.js";
 import { sha256 } from "./sha256.js";
@@ -8,7 +8,7 @@ import { RemoteStream } from "./stream.js";
 /** @import { Remote } from "./remote.js" */
 /** @import { Digest } from "./source.js" */
 
-/** How often a piece is asked for that is not right. */
+/** Number of attempts to download a piece that has the wrong digest. */
 const ATTEMPTS = 3;
 
 /** A stream with the methods of `RemoteStream`. */
@@ -17,12 +17,12 @@ export class HeldStream {
   _digests;
   _newDigest;
   _inner;
-  /** The piece that is read, of which some may not be wanted yet. */
+  /** Piece that is being read; a part of it may not be wanted yet. */
   _piece = new Uint8Array(0);
   _start = -1;
 
   /**
-   * @param {Remote} remote Its size is that of the digests.
+   * @param {Remote} remote The file, whose size is that of the digests.
    * @param {number} position The byte of the file that comes next.
    * @param {FileDigests} digests
    * @param {() => Promise<Digest>} newDigest
@@ -36,13 +36,13 @@ export class HeldStream {
     this._inner = inner ?? new RemoteStream(remote, position - (position % digests.chunk));
   }
 
-  /** Makes the connection. */
+  /** Opens the connection. */
   async connect() {
     await this._inner.connect();
   }
 
   /**
-   * The next bytes, as many as are there; they stay until the next call.
+   * Returns the next bytes, as many as are there. They are valid until the next call.
    *
    * @param {number} [most]
    * @returns {Promise<Uint8Array | null>} Null at the end of the file.
@@ -58,21 +58,17 @@ export class HeldStream {
     return bytes;
   }
 
-  /** Whether it can be brought to a position for less than a new request costs. */
+  /** Whether it can be moved to a position for less than the cost of a new request. */
   reaches(/** @type {number} */ position) {
     return position >= this.position && this._inner.reaches(Math.max(position, this._inner.position));
   }
 
-  /** Ends the connection. */
+  /** Closes the connection. */
   close() {
     this._inner.close();
   }
 
-  /**
-   * Reads a piece, and asks for it again if it is not right.
-   *
-   * @param {number} index
-   */
+  /** Reads a piece, and downloads it again if its digest is wrong. @param {number} index */
   async _read(index) {
     const { size, chunk, chunks } = this._digests;
     const start = index * chunk;
@@ -89,7 +85,7 @@ export class HeldStream {
         const remedy = "use another server, or correct the digests";
         throw new ChecksumError(`${message}; ${remedy}`, { expected: chunks[index], actual });
       }
-      // It may be the ranges that are wrong.
+      // The server's ranges may be wrong, so the last attempt goes without them.
       if (attempt === ATTEMPTS - 1) this._remote.ranges = false;
       this._inner = new RemoteStream(this._remote, start);
     }

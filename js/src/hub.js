@@ -1,4 +1,4 @@
-/** Models by their names on a hub: `hf:OWNER/REPO`, and behind a colon a quantisation or a file. */
+/** Finds models by their names on a hub: `hf:OWNER/REPO`, optionally with a colon and a quantisation or a file. */
 
 import { cache } from "./cache.js";
 import { FileError, NetworkError, OptionsError } from "./errors.js";
@@ -7,13 +7,13 @@ import { Remote, networkOf } from "./remote.js";
 import { runtime } from "./runtime.js";
 import { downloadText } from "./text.js";
 
-/** Where names are looked up, unless the options or the surroundings say otherwise. */
+/** Default hub. */
 const HUB = "https://huggingface.co";
-/** What is taken of several if none is asked for: small, and nearly as good as the whole. */
+/** Quantisations to prefer if none is asked for: small, and nearly as good as the original. */
 const PREFERRED = ["Q4_K_M", "Q4_0", "Q8_0"];
-/** The longest list of files, in bytes. */
+/** Limit for a hub's list of files, in bytes. */
 const LONGEST = 16 << 20;
-/** So many names are shown of a longer list. */
+/** Number of names that an error shows of a longer list. */
 const SHOWN = 20;
 
 /**
@@ -26,7 +26,7 @@ const SHOWN = 20;
  */
 
 /**
- * The address of what a source names; others stand for themselves.
+ * Returns the address of the file that a source names. Other sources are returned unchanged.
  *
  * @param {string} source Absolute.
  * @param {HubOptions} options
@@ -52,7 +52,7 @@ export async function located(source, options) {
 }
 
 /**
- * The file itself, of the hub's page about it.
+ * Returns the address of a file, given the hub's page about it.
  *
  * @param {string} source
  * @param {string} hub
@@ -75,7 +75,7 @@ function decoded(source) {
 const encoded = (name) => name.split("/").map(encodeURIComponent).join("/");
 
 /**
- * The files that the hub has of a model.
+ * Lists the files that the hub has of a model.
  *
  * @param {string} address
  * @param {HubOptions} options
@@ -86,12 +86,12 @@ async function listed(address, { signal = new AbortController().signal, ...optio
   try {
     return JSON.parse(text).siblings.map((/** @type {{ rfilename: unknown }} */ { rfilename }) => String(rfilename));
   } catch (cause) {
-    throw new FileError(`${address} is no list of files; check the hub's address`, { cause });
+    throw new FileError(`${address} did not return a list of files; check the hub's address`, { cause });
   }
 }
 
 /**
- * The files that this browser keeps of a model, which will do where there is no network.
+ * Lists the files of a model that this browser has cached; they are used if there is no network.
  *
  * @param {string} base
  */
@@ -101,7 +101,7 @@ async function kept(base) {
 }
 
 /**
- * Of the files of a model the one that is meant; of a split model its first part.
+ * Chooses the file of a model to load; for a split model its first part.
  *
  * @param {string[]} names
  * @param {string | undefined} quant
@@ -110,7 +110,7 @@ async function kept(base) {
  */
 export function chosen(names, quant, repo) {
   const isFirst = (/** @type {string} */ name) => Number(PARTS.exec(name)?.[1] ?? 1) === 1;
-  // A projector is a part of a model for pictures.
+  // A projector (mmproj) belongs to models for pictures.
   const isModel = (/** @type {string} */ name) => /\.gguf$/i.test(name) && !/(^|\/)mmproj[^/]*$/i.test(name);
   const models = names.filter((name) => isModel(name) && isFirst(name)).sort();
   if (models.length === 0) throw new FileError(`${repo} has no GGUF file; choose another model, such as one with GGUF in its name`);
@@ -124,7 +124,7 @@ export function chosen(names, quant, repo) {
 }
 
 /**
- * Names that have a quantisation, as a word if there are such: Q4_K is also in Q4_K_M.
+ * Returns the names that contain a quantisation, as a separate word if possible: Q4_K is also in Q4_K_M.
  *
  * @param {string[]} names
  * @param {string} quant

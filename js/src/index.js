@@ -38,24 +38,24 @@ export {
   QuotaError,
 } from "./errors.js";
 
-/** Elements of a matrix that is shown to who watches steps, at most. */
+/** Largest matrix that is reported to listeners of steps, in elements. */
 const WATCHED = 16_384;
 
-/** A model, ready to run. */
+/** A loaded model. */
 export class AnyGpu {
   _recovery;
   /** @type {{ recovered: Set<(event: Recovered) => void>, unkept: Set<(event: Unkept) => void>, step: Set<(event: Step) => void> }} */
   _listeners = { recovered: new Set(), unkept: new Set(), step: new Set() };
   /** @type {Promise<void> | null} */
   _disposed = null;
-  /** What holds answers to formats, if any was asked for. @type {Promise<import("./format.js").Formats> | null} */
+  /** Structured output; null until a request uses it. @type {Promise<import("./format.js").Formats> | null} */
   _formats = null;
 
   /**
    * @param {Opened} opened
    * @param {((without: string[]) => Promise<Opened>) | null} open Opens another like it, if this one is lost, but not on
    * some rungs.
-   * @param {import("./format.js").Where} [where] As it was loaded.
+   * @param {import("./format.js").Where} [where] Options of workers and modules that it was loaded with.
    */
   constructor(opened, open, where = {}) {
     const { facts } = opened;
@@ -177,7 +177,7 @@ export class AnyGpu {
    */
   static async conformance(options) {
     const { worker, threads, workerUrl, wasmUrl, signal, onCase, ...suite } = conformanceOptions(options);
-    // The suite's variants are named after the backend that they are variants of.
+    // The names of the suite's variants begin with their backend.
     const family = /^webg(pu|l)/.exec(suite.backend)?.[0] ?? "cpu";
     const backend = /** @type {"webgpu" | "webgl" | "cpu"} */ (family);
     const connection = await connect(SUITE, { backend, worker, threads, workerUrl, signal });
@@ -252,7 +252,7 @@ export class AnyGpu {
   }
 
   /**
-   * Tells of a step, or of a session that is not kept, if that is what an event is about.
+   * Passes on a step, or a session that is not kept. Returns whether the event was one of these.
    *
    * @param {any} event
    * @returns {boolean}
@@ -279,7 +279,8 @@ export class AnyGpu {
   }
 
   /**
-   * For `await using`. Where there is no such symbol its name is "undefined", and nobody calls it.
+   * Disposes of the engine, for `await using`. Without this symbol the method's name is "undefined", and nobody calls
+   * it.
    *
    * @returns {Promise<void>}
    */
@@ -292,18 +293,14 @@ function disposed() {
   return new DisposedError("the engine was disposed; load the model again");
 }
 
-/**
- * The bytes of a session that was exported.
- *
- * @param {Blob | ArrayBuffer | Uint8Array} session
- */
+/** Returns the bytes of an exported session. @param {Blob | ArrayBuffer | Uint8Array} session */
 async function bytesOf(session) {
   if (session instanceof Uint8Array) return session;
   return new Uint8Array(session instanceof Blob ? await session.arrayBuffer() : session);
 }
 
 /**
- * All files, if it is several that are given.
+ * Resolves a source, or each of several.
  *
  * @param {unknown} source
  * @param {HubOptions} options
@@ -312,7 +309,7 @@ async function sources(source, options) {
   const one = async (/** @type {unknown} */ given) => {
     const what = blobOrUrl(given);
     if (typeof what !== "string" || !/^hf:|\/blob\//.test(what)) return what;
-    // Most models are given by an address.
+    // Most models are given by an address, so the hub's code is loaded only if needed.
     const { located } = await import("./hub.js");
     return located(what, options);
   };
@@ -322,7 +319,8 @@ async function sources(source, options) {
 }
 
 /**
- * What is sent to a worker: relative URLs mean something else there, and blobs are not copied.
+ * Returns a source as it is sent to a worker: an absolute URL, since relative ones differ there, or a blob, which is
+ * not copied.
  *
  * @param {unknown} source
  * @returns {Blob | string}
@@ -344,7 +342,7 @@ function blobOrUrl(source) {
 }
 
 /**
- * The options under the engine's own names.
+ * Returns the options under the engine's own names.
  *
  * @param {Pick<SelectOptions, "backend" | "webgl" | "webgpu">} select
  * @param {Pick<LoadOptions, "nCtx" | "kvCache" | "maxMemory" | "pooling" | "rate">} [load]
@@ -374,7 +372,7 @@ function withThread(report, { thread, reason }) {
 }
 
 /**
- * The error, whose report knows where the engine ran.
+ * Adds the thread to the report of an error.
  *
  * @param {unknown} error
  * @param {Connection} connection
@@ -385,7 +383,7 @@ function named(error, connection) {
 }
 
 /**
- * A step, each of whose matrices has its values.
+ * Returns a step with its values distributed to its matrices.
  *
  * @param {{ position: number, matrices: any[], values: Float32Array }} step
  * @returns {Step}

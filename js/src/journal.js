@@ -1,7 +1,6 @@
 /**
- * The sessions that the browser keeps: a log for each, and a record of its name and when it was used. They are bounded
- * in number and bytes; those that were not used for longest go. Whoever uses a session holds its lock, so that no other
- * tab writes to it, and none removes it.
+ * The stored sessions: a log for each, and a record of its name and last use. Their number and bytes are limited; the
+ * least recently used are removed. A session's user holds its lock, so that no other tab writes to it or removes it.
  */
 
 import { nameOf } from "./entry.js";
@@ -16,38 +15,38 @@ import { hold } from "./turns.js";
 /** @import { Files } from "./opfs.js" */
 /** @import { Environment } from "./store.js" */
 
-/** The folder, apart from that of the models, which is swept; and how the names of locks begin. */
+/** Folder of sessions, and beginning of the names of locks. It is not the models' folder, which is swept. */
 const FOLDER = "anygpu-sessions";
-/** A tab that was closed or reloaded lets go of its sessions by then, in milliseconds. */
+/** How long to wait for a lock: a closed or reloaded tab releases its sessions within this time. In milliseconds. */
 const PATIENCE = 3000;
 
 /**
  * @typedef {object} Limits
- * @property {number} maxBytes What all sessions together may have.
+ * @property {number} maxBytes Limit for all sessions together.
  * @property {number} maxCount
  */
 
 /**
- * @typedef {object} Facts What is known of a session besides its log.
+ * @typedef {object} Facts Record of a session beside its log.
  * @property {string} name
- * @property {string} model What tells its model from others.
- * @property {number} used In milliseconds since 1970.
+ * @property {string} model Identity of its model.
+ * @property {number} used Time of the last use, in milliseconds since 1970.
  */
 
 /** @typedef {Facts & { id: string, log: Log }} Kept */
 
-/** All sessions, for one model. */
+/** The stored sessions, for one model. */
 export class Journal {
   _files;
   _records;
   _locks;
   _limits;
   _model;
-  /** What is known of those that were used. @type {Map<string, Log>} */
+  /** Logs of the sessions that were used, by id. @type {Map<string, Log>} */
   _logs = new Map();
-  /** What lets go of those in use. @type {Map<string, () => void>} */
+  /** Functions that release the sessions in use, by id. @type {Map<string, () => void>} */
   _held = new Map();
-  /** What the others had when a session was taken into use last, in bytes: looking for each record would take long. */
+  /** Bytes of all other sessions when room was last made. Asking again for each record would take long. */
   _others = 0;
 
   /**
@@ -72,14 +71,14 @@ export class Journal {
    */
   static async open(environment, limits, model) {
     const { locks } = environment;
-    // Without locks two tabs could write to one session.
+    // Without locks, two tabs could write to one session.
     if (locks === undefined) return null;
     const files = await openFiles(environment, FOLDER);
     return files && new Journal(files, locks, limits, model);
   }
 
   /**
-   * Whether there is a session of a name.
+   * Whether a session is stored.
    *
    * @param {string} name
    * @returns {Promise<boolean>}
@@ -89,7 +88,7 @@ export class Journal {
   }
 
   /**
-   * The log of a session, which is this tab's until it lets go of it.
+   * Returns the log of a session, which is locked for this tab until `letGo`.
    *
    * @param {string} name
    * @returns {Promise<Log>}
@@ -98,25 +97,21 @@ export class Journal {
     const id = await this._idOf(name);
     if (!this._held.has(id)) this._held.set(id, await this._take(id));
     const parts = await this._partsOf(id);
-    // Another tab may have written to it.
+    // Another tab may have written to it since.
     const known = this._logs.get(id);
     const log = known?.has(parts) ? known : new Log(this._files, id, parts);
     this._logs.set(id, log);
     return log;
   }
 
-  /**
-   * Lets go of a session.
-   *
-   * @param {Log} log
-   */
+  /** Releases a session. @param {Log} log */
   letGo({ id }) {
     this._held.get(id)?.();
     this._held.delete(id);
   }
 
   /**
-   * Takes note of a session that is used, before its first record.
+   * Records the name of a session and the time of its use, before its first record is written.
    *
    * @param {string} name
    * @param {Log} log
@@ -125,11 +120,7 @@ export class Journal {
     await this._exclusively(() => this._records.write(log.id, { name, model: this._model, used: Date.now() }));
   }
 
-  /**
-   * Has others make room for a session.
-   *
-   * @param {Log} log
-   */
+  /** Removes other sessions until the limits hold. @param {Log} log */
   async tidy(log) {
     await this._exclusively(() => this._makeRoom(log, 0));
   }
@@ -159,13 +150,13 @@ export class Journal {
     }
   }
 
-  /** @returns {Promise<{ name: string, bytes: number, newest: Peek }[]>} Those of this model, last used first. */
+  /** @returns {Promise<{ name: string, bytes: number, newest: Peek }[]>} Sessions of this model, last used first. */
   async list() {
     const all = await this._exclusively(() => this._all());
     const own = [];
     for (const { name, model, log } of all) {
       const newest = model === this._model ? await log.peek() : null;
-      // One without a record was about to begin.
+      // A session without a record was only begun.
       if (newest !== null) own.push({ name, bytes: log.size, newest });
     }
     return own;
@@ -182,14 +173,14 @@ export class Journal {
     return true;
   }
 
-  /** Removes all but those that other tabs use, of other models too. */
+  /** Removes all sessions, also those of other models, except those in use by other tabs. */
   async clear() {
     await this._exclusively(async () => {
       for (const { log } of await this._all()) await this._dropIfFree(log);
     });
   }
 
-  /** Lets go of all sessions. */
+  /** Releases all sessions. */
   close() {
     for (const log of this._logs.values()) this.letGo(log);
   }
@@ -208,7 +199,7 @@ export class Journal {
   }
 
   /**
-   * Makes room for a session to grow.
+   * Removes other sessions until a session has room for more bytes.
    *
    * @param {Log} log
    * @param {number} bytes
@@ -224,10 +215,10 @@ export class Journal {
   }
 
   /**
-   * Removes the session that was not used for longest.
+   * Removes the least recently used session.
    *
-   * @param {string} but One that stays.
-   * @returns {Promise<boolean>} Whether there was one that no other tab uses.
+   * @param {string} but Id of the session that must stay.
+   * @returns {Promise<boolean>} Whether there was a session that is not in use.
    */
   async _evictOne(but) {
     const others = (await this._all()).filter(({ id }) => id !== but).reverse();

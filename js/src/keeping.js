@@ -1,4 +1,4 @@
-/** The sessions of an engine that are kept in the browser: brought back when they are asked for, saved as they grow. */
+/** Stores the sessions of an engine: imports them when they are asked for, and saves them as they grow. */
 
 import { CacheError } from "./errors.js";
 import { Journal } from "./journal.js";
@@ -15,12 +15,12 @@ import { within } from "./patience.js";
 
 /** @typedef {(name: string, error: unknown) => void} OnUnkept Told when a session cannot be kept. */
 
-/** An answer waits no longer until it is written, in milliseconds. */
+/** How long an answer waits until it is written, in milliseconds. */
 const PATIENCE = 1000;
-/** The engine's errors that are a session's fault. */
+/** Codes of errors that are the session's fault and not the engine's. */
 const UNFIT = ["options", "context"];
 
-/** What the engine threw, apart from what storage throws. */
+/** An error of the engine, to tell it from errors of storage. */
 class Failed extends Error {
   /** @param {unknown} why */
   constructor(why) {
@@ -29,12 +29,12 @@ class Failed extends Error {
   }
 }
 
-/** Keeps the sessions of one engine. */
+/** Stores the sessions of one engine. */
 export class Keeping {
   _engine;
   _journal;
   _every;
-  /** Writes, one after the other. */
+  /** Chain of writes, one after the other. */
   _writing = Promise.resolve();
 
   /**
@@ -61,7 +61,7 @@ export class Keeping {
   }
 
   /**
-   * Makes the engine have a session that is kept, unless it has it.
+   * Imports a stored session into the engine, unless the engine has it.
    *
    * @param {string} name
    * @param {OnUnkept} onUnkept
@@ -75,7 +75,7 @@ export class Keeping {
   }
 
   /**
-   * The same, to go on with it.
+   * Locks a session's log, and imports the session into the engine unless the engine has it.
    *
    * @param {string} name
    * @param {OnUnkept} onUnkept
@@ -106,14 +106,14 @@ export class Keeping {
       await this._engine.import(name, bytes, true);
       return true;
     } catch (error) {
-      // It was damaged, or does not fit the context any more; anything else is not the session's fault.
+      // The session was damaged, or does not fit the context any more. Any other error is not the session's fault.
       if (UNFIT.includes(/** @type {any} */ (error)?.code)) return false;
       throw new Failed(error);
     }
   }
 
   /**
-   * Has the engine generate in a session, and save it meanwhile.
+   * Generates in a session, and saves it meanwhile.
    *
    * @template T
    * @param {string} name
@@ -127,7 +127,7 @@ export class Keeping {
     if (log === null) return generate(undefined);
     try {
       const result = await generate(this._saving(name, log, onUnkept));
-      // Whoever has the answer may close the tab.
+      // A caller who has the answer may close the tab.
       await within(PATIENCE, this._writing, () => new Error("storage is slow")).catch(() => {});
       return result;
     } finally {
@@ -141,10 +141,10 @@ export class Keeping {
    * @param {OnUnkept} onUnkept
    */
   _saving(name, log, onUnkept) {
-    // A whole one first, where nothing can be added to what is there.
+    // Asks for a complete record first if nothing can be added to the log.
     if (log.isLong) this._engine.kept(name, false, true);
     const noted = this._journal.note(name, log);
-    // The first record sees the error, if there is one.
+    // The first write reports this error, if there is one.
     noted.catch(() => {});
     const write = async (/** @type {Uint8Array} */ record, /** @type {number} */ from) => {
       try {
@@ -152,12 +152,12 @@ export class Keeping {
         await this._journal.append(log, record, from);
         this._engine.kept(name, !log.isLong, true);
       } catch (error) {
-        // Where not even a whole one can be kept, the device is left alone until the end.
+        // If not even a complete record can be stored, no more snapshots are taken until the end.
         this._engine.kept(name, false, from > 0);
         if (from === 0) onUnkept(name, error);
       }
     };
-    // After the first record, since who asks may be gone soon.
+    // Runs after the first record, which goes first since the tab may be closed soon.
     let tidy = () => this._journal.tidy(log).catch((error) => onUnkept(name, error));
     const onSnapshot = (/** @type {Uint8Array} */ record, /** @type {number} */ from) => {
       this._writing = this._writing.then(() => write(record, from)).then(tidy);
@@ -166,7 +166,7 @@ export class Keeping {
     return { every: this._every, onSnapshot };
   }
 
-  /** Those of this model. */
+  /** Lists the sessions of this model. */
   async list() {
     await this._writing;
     return this._journal.list();
@@ -178,18 +178,18 @@ export class Keeping {
     return guarded(() => this._journal.remove(name));
   }
 
-  /** Removes all, of other models too. */
+  /** Removes all sessions, also those of other models. */
   async clear() {
     await this._writing;
     await guarded(() => this._journal.clear());
   }
 
-  /** Lets go of all, whatever is under way: the engine stopped. */
+  /** Releases all sessions at once: the engine stopped. */
   abandon() {
     this._journal.close();
   }
 
-  /** Writes what is under way, and lets go of all. */
+  /** Waits for pending writes, and releases all sessions. */
   async close() {
     await this._writing;
     this._journal.close();

@@ -1,4 +1,4 @@
-/** A file that the browser keeps, as a source of the engine. */
+/** A cached file as a source of the engine. */
 
 import { throwIfAborted } from "./abort.js";
 import { Piece } from "./bytes.js";
@@ -7,7 +7,7 @@ import { PART } from "./parts.js";
 /** @import { Parts } from "./parts.js" */
 /** @import { Digest } from "./source.js" */
 
-/** A whole entry. Each part is held to its digest when it is read, and gets there again if it is damaged. */
+/** A complete cached file. Each part's digest is checked when it is read; a damaged part is downloaded again. */
 export class KeptSource {
   _parts;
   _piece = new Piece();
@@ -43,7 +43,7 @@ export class KeptSource {
   }
 
   /**
-   * Reads the whole, one part after the other.
+   * Reads the file part by part.
    *
    * @param {AbortSignal} signal
    * @param {(bytes: Uint8Array) => Promise<void>} pass

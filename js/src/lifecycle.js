@@ -1,9 +1,9 @@
 /**
  * Pages that go away and come back: from the back-forward cache, or after the browser froze them.
  *
- * Nothing is done when a page goes: workers, timers and connections stop with it, and go on with it. What does not come
- * back shows by itself: connections are made anew, and a device that was lost rejects what waits for it. Only a worker
- * that the browser ended meanwhile would never be heard of again.
+ * Nothing needs to be done when a page goes away: workers, timers and connections stop and continue with it. If they do
+ * not come back, it shows: connections are made anew, and a lost device rejects what waits for it. Only a worker that
+ * the browser ended meanwhile would stay silent forever.
  */
 
 import { CrashError } from "./errors.js";
@@ -17,7 +17,7 @@ const ANSWER_LIMIT = 30_000;
 /** @typedef {Pick<EventTarget, "addEventListener" | "removeEventListener">} Target */
 
 /**
- * Makes the calls of a worker reject that does not come back with its page.
+ * Rejects the calls of a worker that does not come back with its page.
  *
  * @param {Client} client
  * @param {{ window?: Target, document?: Target }} [page]
@@ -46,7 +46,7 @@ async function check(client, limit) {
       await within(limit, client.call("features", { backend: "cpu" }), () => new Error("no answer"));
       return;
     } catch {
-      // A worker that is busy answers late, but tells how it gets on.
+      // A busy worker answers late, but reports progress.
       if (client.heard !== heard) continue;
       const message = "the browser ended the engine while the page was away; load the model again";
       client.fail(new CrashError(message));

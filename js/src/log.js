@@ -1,42 +1,45 @@
 /**
- * A session that the browser keeps, as a log: each record is a file of its own, which is written once and never
- * changed. So a tab that ends at any moment leaves what was there before, and at most one file that is torn.
+ * A stored session as a log. Each record is a file of its own, which is written once and never changed, so a tab that
+ * ends at any moment leaves what was there before, and at most one incomplete file.
  *
- * A file is a record as the engine makes it, and the seal of the one that it goes on from: records are only put
- * together that were made one after the other.
+ * A file has a record as the engine makes it, then the seal of the record that it continues. So only records that were
+ * made one after the other are put together.
  */
 
 /** @import { Contents, Files } from "./opfs.js" */
 
-/** The session, the place in its log, and the size in bytes: whoever counts need not open files. */
+/**
+ * Name of a file: the session, its number in the log, and its size in bytes, so that sizes are known without opening
+ * files.
+ */
 const NAME = /^([0-9a-f]{32})\.(\d{1,9})\.(\d{1,15})\.session$/;
 const MAGIC = "AGS1";
-/** What a record has before its header, and behind everything, in bytes. */
+/** Sizes of the fixed part before a record's header, and of the seal at its end, in bytes. */
 const PREFIX = 16;
 const SEAL = 32;
-/** Longer headers belong to no record. In bytes. */
+/** Limit for a header, in bytes. Nothing with a longer one is a record. */
 const LONGEST = 1 << 20;
-/** More files than this become one. */
+/** Number of files from which a log is rewritten as one. */
 const MOST = 128;
-/** A log has at most twice what its text needs, and so much. In bytes. */
+/** Allowance, in bytes: a log is rewritten when it has more than twice what its text needs, and this. */
 const SMALL = 4 << 20;
 
-/** @typedef {{ number: number, size: number }} Part One of the files. */
+/** @typedef {{ number: number, size: number }} Part One of the log's files. */
 
 /**
- * @typedef {object} Peek What the newest record says.
+ * @typedef {object} Peek Facts of the newest record.
  * @property {number} tokens
  * @property {"stop" | "length" | "cancelled" | null} finish
  */
 
-/** The log of one session. Whoever writes it holds its lock. */
+/** The log of one session. Its writer holds the session's lock. */
 export class Log {
   _files;
   /** @type {Part[]} In their order. */
   _parts;
-  /** Of the last record that is there and right. @type {Uint8Array | null} */
+  /** Seal of the last valid record; null if nothing can follow it. @type {Uint8Array | null} */
   _seal = null;
-  /** What the text needs as one record, in bytes. */
+  /** Size of the text as one record, in bytes. */
   _needed = 0;
 
   /**
@@ -51,7 +54,7 @@ export class Log {
   }
 
   /**
-   * The session that a file belongs to, and what it is there.
+   * Returns the session and the part of a file, given its name.
    *
    * @param {string} name
    * @returns {{ id: string, part: Part } | null}
@@ -61,24 +64,24 @@ export class Log {
     return match && { id: match[1] ?? "", part: { number: Number(match[2]), size: Number(match[3]) } };
   }
 
-  /** Whether it has these files, and no others. @param {Part[]} parts */
+  /** Whether it has exactly these files. @param {Part[]} parts */
   has(parts) {
     const sizes = new Map(this._parts.map(({ number, size }) => [number, size]));
     return parts.length === sizes.size && parts.every(({ number, size }) => sizes.get(number) === size);
   }
 
-  /** Bytes of all files. */
+  /** Size of all files, in bytes. */
   get size() {
     return this._parts.reduce((sum, { size }) => sum + size, 0);
   }
 
-  /** Whether the next record should be a whole one, so that the log does not grow without end. */
+  /** Whether the next record should be complete, so that the log does not grow without end. */
   get isLong() {
     return this._seal === null || this._parts.length >= MOST || this.size > 2 * this._needed + SMALL;
   }
 
   /**
-   * The records that are right and follow one another, as the engine takes them. Others are removed.
+   * Reads the records that are valid and follow one another, as the engine takes them. Other files are removed.
    *
    * @returns {Promise<Uint8Array[]>}
    */
@@ -121,7 +124,7 @@ export class Log {
     bytes.set(record);
     if (from > 0) bytes.set(/** @type {Uint8Array} */ (this._seal), record.length);
     const before = [...this._parts];
-    // Known from now on: whatever becomes of the write, no other file may get this number.
+    // Counted from now on: even if the write fails, no other file may get this number.
     this._parts.push(part);
     this._seal = null;
     await this._files.write(this._nameOf(part), bytes);
@@ -141,10 +144,10 @@ export class Log {
     return null;
   }
 
-  /** Removes all. */
+  /** Removes all files. */
   async clear() {
     this._seal = null;
-    // The last first: what is left, if that fails, is a text that is whole.
+    // The last one goes first: if that fails, the rest is still a complete text.
     await this._remove([...this._parts].reverse());
   }
 
@@ -169,17 +172,17 @@ export class Log {
 }
 
 /**
- * What a record says of itself, if it is as long as it says.
+ * Reads the header of a record, if the record has the length that it says.
  *
  * @param {Uint8Array} record Or its beginning.
  * @param {number} [length]
- * @returns {any} Null if this is no whole record.
+ * @returns {any} Null if this is not a complete record.
  */
 function headerOf(record, length = record.length) {
   if (record.length < PREFIX) return null;
   const view = new DataView(record.buffer, record.byteOffset, PREFIX);
   const header = view.getUint32(4, true);
-  // Beyond 2 ** 53 it is wrong anyway.
+  // A length above 2 ** 53 is wrong anyway.
   const body = view.getUint32(8, true) + view.getUint32(12, true) * 2 ** 32;
   const isRecord = String.fromCharCode(...record.subarray(0, MAGIC.length)) === MAGIC;
   if (!isRecord || header > LONGEST || PREFIX + header + body + SEAL !== length) return null;
@@ -191,7 +194,7 @@ function headerOf(record, length = record.length) {
 }
 
 /**
- * What the text that a record ends with needs as a whole, in bytes.
+ * Returns the size of a record's text as one complete record, in bytes.
  *
  * @param {{ tokens: number, position: number, states?: { appended: boolean, rows: number, row_bytes: number }[] }}
  * header

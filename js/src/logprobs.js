@@ -1,4 +1,4 @@
-/** How likely tokens were, in the shapes of the two APIs. */
+/** Formats token probabilities for both APIs. */
 
 /** @import { ChatLogprobs, TextLogprobs, TokenLogprob, TopLogprob } from "../index.d.ts" */
 
@@ -6,7 +6,7 @@
 export const chatLogprobs = () => (tokens) => ({ content: tokens, refusal: null });
 
 /**
- * Those of an answer, whose tokens come one after the other.
+ * Formats the probabilities of one answer; its tokens come one after the other.
  *
  * @returns {(tokens: TokenLogprob[]) => TextLogprobs}
  */
@@ -29,7 +29,9 @@ export function textLogprobs() {
   });
 }
 
-/** A token's text, or its bytes where those are no whole characters: by their text alone many tokens would be one. */
+/**
+ * Returns a token's text, or its bytes if they are not whole characters, since many tokens would have the same text.
+ */
 function named(/** @type {TopLogprob} */ { token, bytes }) {
   if (!token.includes("\uFFFD")) return token;
   return `bytes:${bytes.map((byte) => `\\x${byte.toString(16).padStart(2, "0")}`).join("")}`;

@@ -1,6 +1,6 @@
 /**
- * An entry in the making: what arrives is written part by part, and from time to time a record says how far it is, so
- * that a later visit resumes there. Parts are hashed and written while more arrives.
+ * An unfinished cache entry. Bytes are written part by part, and records say now and then how far it is, so that a
+ * later visit can resume. Parts are hashed and written while more bytes arrive.
  */
 
 import { isAbort, DeviceLostError, NetworkError, OutOfMemoryError, fromEngine } from "./errors.js";
@@ -11,13 +11,13 @@ import { Changed } from "./remote.js";
 /** @import { Entry } from "./entry.js" */
 /** @import { Store } from "./store.js" */
 
-/** Between two records of how far it is, in milliseconds. */
+/** Time between two such records, in milliseconds. */
 const NOTE_EVERY = 1000;
-/** Parts on their way to storage, at most: one is hashed and written while the one before is. */
+/** Largest number of parts on their way to storage: one is hashed while the one before is written. */
 const UNDER_WAY = 2;
 
 /**
- * Whether what arrived is of use to a later attempt: not if the file is to blame, or if nobody wants it any more.
+ * Whether the bytes so far are of use to a later attempt: not if the file is at fault, or if the caller aborted.
  *
  * @param {unknown} thrown
  */
@@ -27,21 +27,21 @@ export function mayResume(thrown) {
   return [NetworkError, DeviceLostError, OutOfMemoryError].some((Class) => error instanceof Class);
 }
 
-/** An entry in the making, whose bytes nobody else touches. */
+/** An unfinished entry, which only this tab writes. */
 export class Making {
   _store;
   _entry;
   _release;
   _noted;
   _parts;
-  /** What the next part has so far. @type {Uint8Array<ArrayBuffer>} */
+  /** Bytes of the next part so far. @type {Uint8Array<ArrayBuffer>} */
   _next = new Uint8Array(0);
   _filled = 0;
-  /** Parts that are being hashed and written, in their order. @type {Promise<void>[]} */
+  /** Writes of parts in progress, in order. @type {Promise<void>[]} */
   _writing = [];
-  /** Memory of parts that are written. @type {Uint8Array<ArrayBuffer>[]} */
+  /** Buffers of parts that are written, for reuse. @type {Uint8Array<ArrayBuffer>[]} */
   _spare = [];
-  /** Parts that were handed over. */
+  /** Number of parts that were handed over. */
   _begun;
   /** Bytes of all parts but the next. */
   _appended;
@@ -51,8 +51,8 @@ export class Making {
   /**
    * @param {Store} store
    * @param {Entry} entry
-   * @param {() => void} release Of the lock of its bytes.
-   * @param {boolean} noted Whether records say how far it is; only one download of a file may.
+   * @param {() => void} release Releases the lock of its bytes.
+   * @param {boolean} noted Whether its progress is recorded; only one download of a file may do so.
    */
   constructor(store, entry, release, noted) {
     this._store = store;
@@ -64,39 +64,35 @@ export class Making {
     this._appended = this._parts.length;
   }
 
-  /** How many bytes it has. */
+  /** Number of bytes so far. */
   get position() {
     return this._appended + this._filled;
   }
 
-  /** Its size, and the version of the file that it is of. */
+  /** Size and version of the file. */
   get version() {
     const { size, etag, lastModified } = this._entry;
     return { size, etag, lastModified };
   }
 
-  /** The digest of the digests that it is held to. */
+  /** Digest of the digests that the file is checked against. */
   get manifest() {
     return this._entry.manifest;
   }
 
-  /** @param {import("./parts.js").Refetch} refetch Gets parts again that are damaged. */
+  /** @param {import("./parts.js").Refetch} refetch Downloads damaged parts again. */
   mend(refetch) {
     this._parts.refetch = refetch;
   }
 
-  /** The last part of those that an earlier visit left: the bytes before what comes next. */
+  /** Returns the last stored part: the bytes before the next ones. */
   async last() {
     const there = this._parts.length;
     const from = Math.floor((there - 1) / PART) * PART;
     return (await this.read(from, there - from)).slice();
   }
 
-  /**
-   * Appends.
-   *
-   * @param {Uint8Array} bytes
-   */
+  /** Appends bytes. @param {Uint8Array} bytes */
   async write(bytes) {
     for (let done = 0; done < bytes.length; ) {
       const length = Math.min(PART, this._entry.size - this._appended);
@@ -110,7 +106,7 @@ export class Making {
   }
 
   /**
-   * What was appended.
+   * Reads bytes that were appended.
    *
    * @param {number} offset
    * @param {number} length
@@ -127,7 +123,7 @@ export class Making {
   }
 
   /**
-   * Makes the entry visible. It has all its bytes.
+   * Makes the entry visible. All its bytes must be there.
    *
    * @param {Pick<Entry, "sha256" | "manifest" | "etag" | "lastModified">} facts
    */
@@ -138,37 +134,37 @@ export class Making {
   }
 
   /**
-   * Gives up. It never throws.
+   * Gives the entry up. Never throws.
    *
    * @param {boolean} [keep] Whether a later attempt may go on; by default nothing is left.
    */
   async abort(keep = false) {
     await this.written().catch(() => {});
     const { etag, lastModified } = this._entry;
-    // Without either there is no telling whether the server still has the same version.
+    // Without either there is no way to tell whether the server still has the same version.
     const kept = keep && this._noted && this._parts.length > 0 && (etag !== null || lastModified !== null);
     try {
       if (kept) await this._store.note(this._entry);
       else await this._store.discard(this._entry, this._noted);
     } catch {
-      // What is left is removed by whoever opens the store next.
+      // The rest is removed when the store is opened next.
     }
     this._release();
   }
 
-  /** Memory for a part: that of one that is written, if there is any. @param {number} length */
+  /** Returns memory for a part, reused if possible. @param {number} length */
   _room(length) {
     const spare = this._spare.pop();
     return spare?.length === length ? spare : new Uint8Array(length);
   }
 
-  /** Waits until all parts that are full are written. */
+  /** Waits until all full parts are written. */
   async written() {
     const writing = this._writing.splice(0);
     await Promise.all(writing);
   }
 
-  /** Begins to write the part that is full, as soon as few enough are under way. */
+  /** Begins to write the full part as soon as few enough are in progress. */
   async _append() {
     const part = this._next;
     this._next = new Uint8Array(0);
@@ -177,7 +173,7 @@ export class Making {
     while (this._writing.length >= UNDER_WAY) await this._writing.shift();
     const before = this._writing[this._writing.length - 1];
     const one = this._appendAfter(before, this._parts.begin(this._begun++, part));
-    // Whoever waits for it hears of a failure.
+    // The failure is seen by the caller who waits for it.
     one.catch(() => {});
     this._writing.push(one);
   }

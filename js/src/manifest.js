@@ -1,9 +1,10 @@
 /**
- * Digests of the pieces of a file, by which every piece is known to be right before it is used:
+ * Digests of the pieces of a file. Each piece is checked before it is used:
  *
  *     { "size": 18008640, "chunk": 4194304, "chunks": ["<SHA-256 of the first 4194304 bytes>", ...] }
  *
- * The page has them itself, or they lie beside the file, under its address with `.manifest.json` behind its path.
+ * The page passes them as an option, or they are in a file beside the model, at its address with `.manifest.json` after
+ * the path.
  */
 
 import { integer, refuse } from "./checks.js";
@@ -16,13 +17,13 @@ import { downloadText } from "./text.js";
 /** @import { Remote } from "./remote.js" */
 /** @import { Digest } from "./source.js" */
 
-/** The smallest and the largest piece, in bytes: memory has to hold one. */
+/** Smallest and largest piece, in bytes; a piece must fit in memory. */
 const LEAST = 64 << 10;
 const MOST = 16 << 20;
-/** The longest text, in bytes. */
+/** Limit for a manifest, in bytes. */
 const LONGEST = 16 << 20;
 
-/** What lies beside a file. @param {string} url Absolute. */
+/** Returns the address of a file's manifest. @param {string} url Absolute. */
 export function manifestOf(url) {
   const address = new URL(url);
   address.pathname += ".manifest.json";
@@ -44,7 +45,7 @@ export const fileDigests = (name, value) => {
 };
 
 /**
- * @param {Remote} remote Of a manifest.
+ * @param {Remote} remote The manifest.
  * @returns {Promise<FileDigests>}
  */
 export async function download(remote) {
@@ -53,12 +54,12 @@ export async function download(remote) {
     return /** @type {FileDigests} */ (fileDigests("manifest", JSON.parse(text)));
   } catch (cause) {
     const why = cause instanceof Error ? cause.message : String(cause);
-    throw new FileError(`${remote.url} is no manifest (${why}); correct it`, { cause });
+    throw new FileError(`${remote.url} is not a manifest (${why}); correct it`, { cause });
   }
 }
 
 /**
- * What tells manifests apart.
+ * Returns a digest of digests, to compare manifests.
  *
  * @param {FileDigests} digests
  * @param {() => Promise<Digest>} newDigest

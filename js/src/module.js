@@ -1,4 +1,4 @@
-/** A wasm module: started once, asked for one thing after the other, dead after a trap. */
+/** A wasm module. It is started once, runs one call after the other, and is dead after a trap. */
 
 import { throwIfAborted } from "./abort.js";
 import { CrashError, fromEngine, isTrap } from "./errors.js";
@@ -7,7 +7,7 @@ import { start } from "./start.js";
 /** @import { AnyGpuError } from "./errors.js" */
 
 /**
- * The functions and classes of a module, which are the same in all builds; they start differently.
+ * The functions and classes of a module, which all builds share. They differ in how they start.
  *
  * @template {{ default: any, initSync: any }} All
  * @typedef {Omit<All, "default" | "initSync" | "__wbg_reset_state"> & Pick<import("./start.js").Startable, "default">} Functions
@@ -15,46 +15,34 @@ import { start } from "./start.js";
 
 /**
  * @template C
- * @typedef {object} Glue What is common to the JavaScript of all modules.
+ * @typedef {object} Glue The common part of all modules' JavaScript.
  * @property {import("./start.js").Startable["default"]} default
  * @property {new () => C} WasmCancel
- * @property {() => void} [__wbg_reset_state] Starts the module anew.
+ * @property {() => void} [__wbg_reset_state] Restarts the module.
  */
 
-/**
- * Serves a part of a module.
- *
- * @template {{ cancel(): void, free(): void }} C What its module cancels with.
- */
+/** Serves calls with a module. @template {{ cancel(): void, free(): void }} C Class of the module's cancel handles. */
 export class Module {
-  /**
-   * Set once the module has trapped.
-   *
-   * @type {AnyGpuError | null}
-   */
+  /** The error, once the module has trapped. @type {AnyGpuError | null} */
   dead = null;
   _url;
   /** @type {Promise<unknown> | null} */
   _ready = null;
   /** @type {Promise<string> | null} */
   _digest = null;
-  /** One thing after the other. */
+  /** Chain of calls, one after the other. */
   _queue = Promise.resolve();
 
   /**
    * @param {Glue<C>} bindings
-   * @param {URL} url Of the module itself.
+   * @param {URL} url Address of the module.
    */
   constructor(bindings, url) {
     this.bindings = bindings;
     this._url = url;
   }
 
-  /**
-   * The module, started.
-   *
-   * @param {string} [url] Where it is, if not where the package has it.
-   */
+  /** Starts the module, once. @param {string} [url] Where it is, if not where the package has it. */
   start(url) {
     if (this._ready !== null) return this._ready;
     if (url !== undefined) this._url = new URL(url);
@@ -70,12 +58,12 @@ export class Module {
     return this._ready;
   }
 
-  /** When the module is started, if it was asked for, or cannot be. */
+  /** Resolves when the module has started or failed to start, or at once if nothing started it. */
   async settled() {
     await this._ready?.catch(nothing);
   }
 
-  /** The SHA-256 of the module as it was loaded, in hexadecimal digits; null before that. */
+  /** SHA-256 of the module as it was loaded, in hexadecimal digits; null before that. */
   digest() {
     return this._digest;
   }
@@ -93,7 +81,7 @@ export class Module {
       try {
         return await action();
       } catch (error) {
-        // At once: the next call in the queue must not begin.
+        // Set at once: the next call in the queue must not begin.
         if (isTrap(error)) this.dead = /** @type {AnyGpuError} */ (fromEngine(error));
         throw error;
       }
@@ -102,13 +90,13 @@ export class Module {
     return result;
   }
 
-  /** When everything that was queued is done. */
+  /** Resolves when everything in the queue is done. */
   idle() {
     return this._queue;
   }
 
   /**
-   * Runs a function that the module ends early when the signal aborts.
+   * Runs a function that ends early when the signal aborts.
    *
    * @template T
    * @param {AbortSignal} signal

@@ -1,4 +1,4 @@
-/** From what the caller names to a source: a blob, the cache, or the network. */
+/** Opens a source: a blob, the cache, or the network. */
 
 import { throwIfAborted } from "./abort.js";
 import { check } from "./check.js";
@@ -33,7 +33,7 @@ import { BlobSource } from "./source.js";
  * @property {() => Promise<Digest>} newDigest
  * @property {Environment} environment
  * @property {number} reserved Bytes that other files of the same model will take of the cache.
- * @property {boolean} waits Whether to wait for another tab that downloads the file. Who has others wait must not.
+ * @property {boolean} waits Whether to wait for another tab that downloads the file. A tab that others wait for must not.
  */
 
 /**
@@ -74,7 +74,7 @@ async function openBlob(blob, { sha256, digests }, { signal, newDigest }) {
 }
 
 /**
- * URLs of the page itself: `blob:` and `data:`.
+ * Reads a URL of the page itself: `blob:` or `data:`.
  *
  * @param {URL} url
  * @param {AbortSignal} signal

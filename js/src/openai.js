@@ -1,4 +1,4 @@
-/** Requests and answers in the shapes of OpenAI's API. */
+/** Requests and answers in the format of OpenAI's API. */
 
 import { Parts } from "./saying.js";
 import { reasonOf, throwIfAborted } from "./abort.js";
@@ -12,7 +12,7 @@ import { Stream } from "./streaming.js";
 /** @import { EmbeddingRequest, Request } from "./request.js" */
 
 /**
- * @typedef {object} Generated What the engine says of a generation.
+ * @typedef {object} Generated The engine's result of a generation.
  * @property {number} prompt_tokens
  * @property {number} cached_tokens
  * @property {number[]} tokens
@@ -24,34 +24,34 @@ import { Stream } from "./streaming.js";
  * @property {import("../index.d.ts").Stats} steady
  * @property {number} drafted_tokens
  * @property {number} accepted_tokens
- * @property {number} [thought_tokens] Of a conversation's answer.
+ * @property {number} [thought_tokens] Reasoning tokens of a chat answer.
  * @property {Overflow | null} overflow
  */
 
 /** @typedef {{ token?: number, text: string, logprob?: TokenLogprob, parts?: Part[], overflow?: undefined }} Piece */
 
-/** @typedef {Piece | { overflow: Overflow }} Told A piece, or what was done since the text outgrew the context. */
+/** @typedef {Piece | { overflow: Overflow }} Told A piece, or what was dropped because the text outgrew the context. */
 
 /** @typedef {(event: Told) => void} OnEvent */
 
 /** @typedef {(request: Request, signal: AbortSignal | undefined, onEvent: OnEvent) => Promise<Generated>} Run */
 
-/** @typedef {(session: string, signal: AbortSignal | undefined) => Promise<Request>} Recall Gives what asks for the rest. */
+/** @typedef {(session: string, signal: AbortSignal | undefined) => Promise<Request>} Recall Returns the request for the rest of a session's answer. */
 
-/** @typedef {{ vectors: Float32Array[], prompt_tokens: number }} Embedded What the engine says of texts. */
+/** @typedef {{ vectors: Float32Array[], prompt_tokens: number }} Embedded The engine's result for texts. */
 
 /** @typedef {(request: EmbeddingRequest, signal: AbortSignal | undefined) => Promise<Embedded>} Embed */
 
 /**
- * @typedef {object} Shape How one of the two APIs looks.
- * @property {string} prefix Of the ids.
- * @property {string} whole The name of an answer.
- * @property {string} part The name of a chunk.
+ * @typedef {object} Shape The format of one of the two APIs.
+ * @property {string} prefix Prefix of ids.
+ * @property {string} whole Kind of the object of an answer.
+ * @property {string} part Kind of the object of a chunk.
  * @property {(value: unknown, options: unknown) => Request} parse
- * @property {(text: string, parts: Parts) => object} answer What a choice has in an answer,
- * @property {(piece: Piece | null, parts: Parts) => object} chunk and in a chunk; null in one without a piece.
- * @property {object | null} first What the first chunk of an answer has, if that is one without a piece.
- * @property {() => (tokens: TokenLogprob[]) => object} logprobs How likely the tokens of one answer were.
+ * @property {(text: string, parts: Parts) => object} answer Fields of a choice in an answer.
+ * @property {(piece: Piece | null, parts: Parts) => object} chunk Fields of a choice in a chunk; the piece is null in one without.
+ * @property {object | null} first Fields of an answer's first chunk, if that is one without a piece.
+ * @property {() => (tokens: TokenLogprob[]) => object} logprobs Returns a formatter of one answer's token probabilities.
  */
 
 /** @type {Shape} */
@@ -114,7 +114,7 @@ export const embeddings = (embed, model) => ({
   },
 });
 
-/** The bytes of 32-bit floats, little-endian. */
+/** Encodes vectors as little-endian 32-bit floats in base64. */
 function base64(/** @type {Float32Array} */ vector) {
   const view = new DataView(new ArrayBuffer(4 * vector.length));
   vector.forEach((value, index) => view.setFloat32(4 * index, value, true));
@@ -143,7 +143,7 @@ function completionsOf(shape, run, recall, model) {
 }
 
 /**
- * Asks for all answers at once, so that nobody else's come between: the engine makes one after the other.
+ * Asks for all answers at once, so that no other request comes between them. The engine makes one after the other.
  *
  * @template T
  * @param {Request} request
@@ -153,7 +153,7 @@ const each = (request, ask) =>
   Array.from({ length: request.n }, (_, index) => ask({ ...request, generate: seeded(request.generate, index) }, index));
 
 /**
- * What asks for one of several answers: that of the seed so many after the first one's.
+ * Returns the request of one of several answers, whose seed is larger by its index.
  *
  * @param {Record<string, unknown>} generate
  * @param {number} index
@@ -202,7 +202,7 @@ async function whole(shape, run, value, options, model) {
  */
 const streamed = (shape, run, request, model) => new Stream((stop) => pieces(shape, run, request, model, stop));
 
-/** @typedef {{ index: number, event?: Told, result?: Generated, failure?: { error: unknown } }} News Of one of the answers. */
+/** @typedef {{ index: number, event?: Told, result?: Generated, failure?: { error: unknown } }} News An event, the result or the failure of one answer. */
 
 /**
  * @param {Shape} shape
@@ -231,9 +231,9 @@ async function* pieces(shape, run, request, model, stop) {
     ),
   );
   const common = { ...head(shape, request, model), object: shape.part, ...(request.usage ? { usage: null } : {}) };
-  /** What writes how likely the tokens of an answer were, of each that has begun. @type {ReturnType<Shape["logprobs"]>[]} */
+  /** Formatters of token probabilities, one for each answer that has begun. @type {ReturnType<Shape["logprobs"]>[]} */
   const likely = [];
-  /** The parts of each. @type {Parts[]} */
+  /** Parsed parts of each answer. @type {Parts[]} */
   const parts = Array.from({ length: request.n }, () => new Parts());
   const choice = (/** @type {number} */ index, /** @type {Piece | null} */ piece, /** @type {string | null} */ finish_reason) => {
     const logprobs = piece?.logprob === undefined ? null : likely[index]([piece.logprob]);
@@ -243,7 +243,7 @@ async function* pieces(shape, run, request, model, stop) {
   const results = [];
   try {
     for (;;) {
-      // Pieces from before the abort no longer matter.
+      // Chunks from before the abort no longer matter.
       throwIfAborted(signal);
       const { index = 0, event, result, failure } = news[0] ?? {};
       if (failure !== undefined) throw failure.error;
@@ -274,11 +274,7 @@ async function* pieces(shape, run, request, model, stop) {
   }
 }
 
-/**
- * A signal that is aborted with any of some others, or by `end`.
- *
- * @param {AbortSignal[]} signals
- */
+/** Returns a signal that is aborted with any of several others, or by `end`. @param {AbortSignal[]} signals */
 function follow(signals) {
   const controller = new AbortController();
   const onAbort = (/** @type {Event} */ event) => controller.abort(reasonOf(/** @type {AbortSignal} */ (event.target)));

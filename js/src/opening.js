@@ -1,4 +1,4 @@
-/** One opening of a file on a server: from the cache, or from the network and into the cache. */
+/** Opens one file on a server: from the cache, or from the network and into the cache. */
 
 import { check } from "./check.js";
 import { CacheError, ChecksumError, NetworkError } from "./errors.js";
@@ -21,7 +21,7 @@ import { RemoteStream, spool } from "./stream.js";
 /** @import { Stream } from "./source.js" */
 /** @import { Kept } from "./store.js" */
 
-/** One opening. */
+/** One attempt to open a file. */
 export class Opening {
   /** @type {CacheState} */
   _cache = { state: "off" };
@@ -100,14 +100,14 @@ export class Opening {
     this._cache.reason = error instanceof Error ? error.message : String(error);
   }
 
-  /** It can after all, if something failed before. */
+  /** Notes that the file is kept after all, if something failed before. */
   _keeps() {
     this._cache.state = "stored";
     delete this._cache.reason;
   }
 
   /**
-   * Does something with the store, if there is one.
+   * Runs an action with the store, if there is one.
    *
    * @template T
    * @param {(store: Store) => Promise<T | null>} action
@@ -124,11 +124,7 @@ export class Opening {
     }
   }
 
-  /**
-   * What the cache has, if it matches its digests.
-   *
-   * @returns {Promise<Kept | null>}
-   */
+  /** Returns the cached file, if it matches its digests. @returns {Promise<Kept | null>} */
   _usable() {
     return this._stored(async (store) => {
       const kept = await store.get(this._key);
@@ -140,7 +136,7 @@ export class Opening {
         kept.release();
         throw error;
       }
-      // The caller wants another version: the server may have the right one.
+      // The caller wants another version; the server may have it.
       kept.release();
       await store.delete(this._key);
       return null;
@@ -168,11 +164,7 @@ export class Opening {
     return { source: new KeptSource(parts, entry.size), cache: this._cache, release: end };
   }
 
-  /**
-   * Asks the server whether what is kept is still the same.
-   *
-   * @param {Kept} kept
-   */
+  /** Asks the server whether the cached file is still the same. @param {Kept} kept */
   async _revalidate(kept) {
     /** @type {RemoteStream} */
     let stream;
@@ -198,11 +190,7 @@ export class Opening {
     });
   }
 
-  /**
-   * Takes this tab's turn to download the file.
-   *
-   * @returns {Promise<boolean>} Whether another tab had it before.
-   */
+  /** Waits for this tab's turn to download the file. @returns {Promise<boolean>} Whether another tab had it before. */
   async _takeTurn() {
     const { signal, waits, progress } = this._around;
     const taken = await this._stored((store) =>
@@ -239,7 +227,7 @@ export class Opening {
         stream?.close();
         await making.abort(mayResume(error));
         if (!(error instanceof Changed || error instanceof CacheError)) throw error;
-        // From the beginning, then.
+        // Starts again from the beginning.
         this._remote = new Remote(this._key, this._network);
       }
     }
@@ -262,7 +250,7 @@ export class Opening {
   }
 
   /**
-   * A stream from the beginning, held to the digests that there are.
+   * Returns a stream from the beginning, checked against the digests if there are any.
    *
    * @param {RemoteStream} stream
    * @returns {Stream}
@@ -283,11 +271,7 @@ export class Opening {
     return new HeldStream(this._remote, position, this._expected.digests, this._around.newDigest);
   }
 
-  /**
-   * What an earlier attempt left, if it can be gone on with.
-   *
-   * @returns {Promise<Making | null>}
-   */
+  /** Returns the part that an earlier attempt left, if it can be continued. @returns {Promise<Making | null>} */
   async _resumed() {
     if (this._turn === null) return null;
     const making = await this._stored((store) => store.resumed(this._key, this._room()));
@@ -333,7 +317,7 @@ export class Opening {
   }
 
   /**
-   * Where the server does not say how long the file is, it is downloaded before it is read.
+   * Downloads a whole file before it is read, for servers that do not tell its size.
    *
    * @param {Stream} stream
    * @returns {Promise<BlobSource>}

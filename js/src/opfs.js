@@ -1,12 +1,12 @@
 /** Files in the origin private file system. */
 
-/** The folder of the models. */
+/** Name of the folder with the models. */
 const FOLDER = "anygpu";
 
 /**
  * @typedef {object} Files Where entries are kept: a flat folder.
  * @property {() => Promise<string[]>} names
- * @property {(name: string) => Promise<Contents | null>} blob What is in a file; null if there is none.
+ * @property {(name: string) => Promise<Contents | null>} blob Contents of a file; null if there is none.
  * @property {(name: string, bytes: Uint8Array) => Promise<void>} write Makes or replaces a file. If it fails, there is
  * nothing, a part, or what was there before.
  * @property {(name: string) => Promise<void>} remove Does nothing if there is no such file.
@@ -21,7 +21,7 @@ const FOLDER = "anygpu";
  */
 
 /**
- * @typedef {object} SyncHandle What only workers have, so the types of pages do not know it.
+ * @typedef {object} SyncHandle An interface that only workers have, so the types of pages do not include it.
  * @property {(bytes: Uint8Array, options: { at: number }) => number} write
  * @property {(size: number) => void | Promise<void>} truncate A promise before Chromium 108, like the next one.
  * @property {() => void | Promise<void>} close
@@ -31,8 +31,8 @@ const FOLDER = "anygpu";
 
 /**
  * @param {StorageManager | undefined} storage
- * @param {string} [name] Of the folder.
- * @returns {Promise<Files | null>} Null if this browser has none, or none here (private windows).
+ * @param {string} [name] Name of the folder.
+ * @returns {Promise<Files | null>} Null if this browser does not have it, or not here (private windows).
  */
 export async function openOpfs(storage, name = FOLDER) {
   if (typeof storage?.getDirectory !== "function") return null;
@@ -82,7 +82,7 @@ class Opfs {
 }
 
 /**
- * Makes or replaces a file.
+ * Creates or replaces a file.
  *
  * @param {FileSystemDirectoryHandle} folder
  * @param {string} name
@@ -90,21 +90,21 @@ class Opfs {
  */
 export async function writeFile(folder, name, bytes) {
   const handle = /** @type {FileHandle} */ (await folder.getFileHandle(name, { create: true }));
-  // Workers only, and faster.
+  // Faster, but only in workers.
   if (handle.createSyncAccessHandle) return writeAtOnce(await handle.createSyncAccessHandle(), bytes);
   const stream = await handle.createWritable();
   try {
     await stream.write(/** @type {Uint8Array<ArrayBuffer>} */ (bytes));
     await stream.close();
   } catch (error) {
-    // A stream that failed is closed already.
+    // A stream that failed is already closed.
     await stream.abort().catch(() => {});
     throw error;
   }
 }
 
 /**
- * Nothing is flushed: what a crash of the machine takes is found out by its digest.
+ * Writes a file without flushing: if the machine crashes, the digest shows what is missing.
  *
  * @param {SyncHandle} handle
  * @param {Uint8Array} bytes

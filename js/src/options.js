@@ -1,4 +1,4 @@
-/** The options that callers pass, checked. */
+/** Checks of the options that callers pass. */
 
 import { boolean, callback, integer, object, oneOf, refuse, signal, string } from "./checks.js";
 import { fileDigests } from "./manifest.js";
@@ -37,20 +37,20 @@ const bytes = (name, value) =>
     ? value
     : refuse(name, "a Blob, an ArrayBuffer or a Uint8Array", value);
 
-/** An address, absolute. @type {Check} */
+/** Checks an address, and makes it absolute. @type {Check} */
 const address = (name, value) => {
   try {
     if (typeof value === "string" || value instanceof URL) return runtime.meant(value).href;
   } catch {
-    // It is refused with the others.
+    // Refused below.
   }
   return refuse(name, "a URL", value);
 };
 
-/** That of a folder. @type {Check} */
+/** Checks the address of a folder, and makes it absolute. @type {Check} */
 const folder = (name, value) => /** @type {string} */ (address(name, value)).replace(/\/?$/, "/");
 
-/** What sessions take unless they are told: in bytes, milliseconds, and how many. */
+/** Defaults of sessions: milliseconds, bytes, and a number. */
 const SESSIONS = { keep: false, every: 2000, maxBytes: 512 * 2 ** 20, maxCount: 32 };
 
 /** @type {Check} */
@@ -93,7 +93,11 @@ const LOAD = {
   network: object({ retries: integer(0, 1000), stallTimeout: integer(1, 2 ** 31 - 1) }),
 };
 
-/** What is absolute once it is checked. @typedef {{ workerUrl?: string, wasmUrl?: string, hub?: string, headers?: [string, string][] }} Checked */
+/**
+ * Options that are absolute or in another form once they are checked.
+ *
+ * @typedef {{ workerUrl?: string, wasmUrl?: string, hub?: string, headers?: [string, string][] }} Checked
+ */
 
 /**
  * @param {unknown} value

@@ -1,9 +1,9 @@
-/** What answers say of the whole generation. */
+/** Computes the result of a generation as a whole. */
 
 /** @import { Generated, Told } from "./openai.js" */
 
 /**
- * @param {Generated[]} results Of all answers.
+ * @param {Generated[]} results Results of all answers.
  * @param {Clock} clock
  */
 export function outcome(results, clock) {
@@ -31,14 +31,14 @@ export function outcome(results, clock) {
   };
 }
 
-/** Each answer has a first token, which no other is before. @param {Generated[]} results */
+/** Returns the mean time of a token. The first token of each answer does not count. @param {Generated[]} results */
 function perToken(results) {
   const decoded = results.map(({ tokens }) => Math.max(tokens.length - 1, 0));
   const ms = results.reduce((all, { decode_ms_per_token }, at) => all + decode_ms_per_token * decoded[at], 0);
   return ms / Math.max(decoded.reduce((all, some) => all + some, 0), 1);
 }
 
-/** Counters of all answers together, and the memory that is held now. @param {Generated[]} results */
+/** Sums the counters of all answers; memory is that of the last. @param {Generated[]} results */
 function steady(results) {
   const all = results.map((result) => Object.entries(result.steady));
   /** @type {Record<string, number>} */
@@ -47,7 +47,7 @@ function steady(results) {
   return sums;
 }
 
-/** From the call to the first piece. */
+/** Measures the time from the call to the first piece. */
 export class Clock {
   _start = performance.now();
   /** @type {number | null} */
@@ -58,7 +58,7 @@ export class Clock {
     if (this._first === null && overflow === undefined) this._first = performance.now();
   }
 
-  /** In milliseconds; if nothing came, all of the time. */
+  /** Returns the time in milliseconds; all of it so far if no piece came. */
   firstMs() {
     return (this._first ?? performance.now()) - this._start;
   }

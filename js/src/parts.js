@@ -1,6 +1,6 @@
 /**
- * The bytes of an entry: files of one size, each written at once and never changed, whose digests the entry has. A part
- * that is torn, damaged or gone is found out when it is read, and nothing else has to be read for that.
+ * The bytes of an entry, in files of one size. Each file is written at once and never changed, and the entry has its
+ * digest. A part that is incomplete, damaged or gone is noticed when it is read, without reading anything else.
  */
 
 import { Ahead } from "./ahead.js";
@@ -8,13 +8,13 @@ import { digested } from "./digests.js";
 
 /** @import { Files } from "./opfs.js" */
 
-/** The size of all parts but the last, in bytes: what a reload loses at most, and what memory has to hold. */
+/** Size of all parts but the last, in bytes: the most that a reload loses, and that memory has to hold. */
 export const PART = 4 << 20;
 
 const PART_NAME = /^([0-9a-f]{32})\.[0-9]{1,7}\.part$/;
 
 /**
- * Gives the bytes of a part again that is not what it was, with this digest; or throws.
+ * Returns the bytes of a damaged part again, with this digest, or throws.
  *
  * @callback Refetch
  * @param {number} offset
@@ -28,20 +28,20 @@ export class Parts {
   _files;
   _id;
   _size;
-  /** Of each part that is written. */
+  /** Digest of each part that is written. */
   digests;
   /** @type {Refetch | null} */
   refetch = null;
-  /** The part that was read last, since it is hardly ever read only once. */
+  /** Index of the part that was read last; a part is hardly ever read only once. */
   _index = -1;
   _bytes = new Uint8Array(0);
-  /** Parts as they are kept; null if one is not what it was. @type {Ahead<Uint8Array<ArrayBuffer> | null>} */
+  /** Stored parts, read ahead; null for a part that is damaged. @type {Ahead<Uint8Array<ArrayBuffer> | null>} */
   _ahead;
 
   /**
    * @param {Files} files
    * @param {string} id
-   * @param {number} size Of the whole.
+   * @param {number} size Size of the file, in bytes.
    * @param {string[]} digests
    */
   constructor(files, id, size, digests) {
@@ -53,7 +53,7 @@ export class Parts {
   }
 
   /**
-   * The entry that a file is a part of.
+   * Returns the entry that a file is a part of.
    *
    * @param {string} file
    * @returns {string | null}
@@ -62,13 +62,13 @@ export class Parts {
     return PART_NAME.exec(file)?.[1] ?? null;
   }
 
-  /** How many bytes are written. */
+  /** Number of bytes that are written. */
   get length() {
     return Math.min(this.digests.length * PART, this._size);
   }
 
   /**
-   * Hashes a part, and writes it if that can be done beside; `append` is told what came of it.
+   * Hashes a part, and writes it if a worker can do that as well. `append` takes the result.
    *
    * @param {number} index
    * @param {Uint8Array<ArrayBuffer>} bytes
@@ -78,18 +78,14 @@ export class Parts {
     return digested(bytes, folder && { folder, name: this._name(index) });
   }
 
-  /**
-   * Writes the next part, if it is not written yet.
-   *
-   * @param {import("./digests.js").Digested} begun
-   */
+  /** Writes the next part, if it is not written yet. @param {import("./digests.js").Digested} begun */
   async append({ digest, bytes, written }) {
     if (!written) await this._files.write(this._name(this.digests.length), bytes);
     this.digests.push(digest);
   }
 
   /**
-   * Copies bytes that are written.
+   * Copies written bytes.
    *
    * @param {Uint8Array} into
    * @param {number} offset
@@ -139,7 +135,7 @@ export class Parts {
   async _again(index) {
     if (this.refetch === null) throw new Error(`part ${index} is damaged`);
     const bytes = (await this.refetch(index * PART, this._length(index), this.digests[index])).slice();
-    // It is used all the same if it cannot be kept.
+    // If it cannot be stored, it is used without.
     await this._files.write(this._name(index), bytes).catch(() => {});
     return bytes;
   }

@@ -1,15 +1,15 @@
 /**
- * Waiting that does not count the time in which nothing could happen: a page in the back-forward cache, a frozen tab or
- * a sleeping device has its timers fire at once when it comes back, before what it waited for had a chance to arrive.
+ * Timeouts that do not count time in which nothing could happen. A page in the back-forward cache, a frozen tab or a
+ * sleeping device has its timers fire at once when it comes back, before anything could arrive.
  */
 
-/** Between two looks at the clock, as a part of the whole. */
+/** Interval between two looks at the clock, as a part of the timeout. */
 const TICK = 1 / 4;
-/** One gap counts for no more, as a part of the whole: however long a thread was frozen, it has time left then. */
+/** Most that one interval counts, as a part of the timeout: however long a thread was frozen, it has time left then. */
 const MOST = 1 / 2;
 
 /**
- * Calls a function after this thread was awake for some time.
+ * Calls a function after this thread was awake for a time.
  *
  * @param {number} ms
  * @param {() => void} act
@@ -31,7 +31,7 @@ export function afterAwake(ms, act) {
 }
 
 /**
- * A promise, or an error after the thread was awake for some time.
+ * Waits for a promise, and rejects with an error after the thread was awake for a time.
  *
  * @template T
  * @param {number} ms

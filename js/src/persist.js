@@ -1,9 +1,10 @@
-/** Asks the browser not to remove what this site keeps when the disk is full. */
+/** Asks the browser not to remove this site's storage when the disk is full. */
 
 let asked = false;
 
 /**
- * Asks once a page, and only if it is not granted yet: Firefox asks the visitor. The answer makes no difference.
+ * Asks once per page, and only if it is not granted yet, since Firefox asks the visitor. The answer makes no
+ * difference.
  *
  * @param {StorageManager} [storage]
  * @returns {Promise<void>}
@@ -14,6 +15,6 @@ export async function persist(storage = globalThis.navigator?.storage) {
   try {
     if (!(await storage.persisted())) await storage.persist();
   } catch {
-    // Where it cannot be asked for, it is not granted.
+    // A browser that cannot be asked does not grant it.
   }
 }

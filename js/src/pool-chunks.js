@@ -1,22 +1,22 @@
-/** Chunks of a pool's model that stay in the browser for the next time, by their digests. Whoever reads one checks it. */
+/** Cache of chunks of a pool's model, by their digests. A chunk's digest is checked by its reader. */
 
 import { openFiles } from "./filing.js";
 
 /** @import { Environment } from "./store.js" */
 
-/** Beside the models of this page itself. */
+/** Name of the folder, beside that of the page's own models. */
 const FOLDER = "anygpu-pool";
 
 /**
  * @typedef {object} Chunks
  * @property {(name: string) => Promise<Uint8Array | null>} kept
- * @property {(name: string, bytes: Uint8Array) => Promise<void>} keep In the place of one of that name.
+ * @property {(name: string, bytes: Uint8Array) => Promise<void>} keep Stores a chunk, or replaces it.
  */
 
 /**
  * @param {Environment} environment
- * @param {string} model The digest of the model. What is here of others goes: there is no room for many.
- * @returns {Chunks} What storage has no room for, or does not give, is fetched again.
+ * @param {string} model Digest of the model. Chunks of other models are removed: there is no room for many.
+ * @returns {Chunks} Chunks that cannot be stored or read are downloaded again.
  */
 export function chunks(environment, model) {
   const begin = `${model.replace(/[^0-9a-f]/g, "").slice(0, 16)}-`;

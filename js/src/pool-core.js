@@ -1,6 +1,6 @@
 /**
- * A member of a pool behind a port: it joins, does what messages ask for, one after the other, and says how it does until it
- * leaves. What messages mean is known to the wasm module alone.
+ * A member of a pool behind a port. It joins, handles messages one after the other, and reports its state until it
+ * leaves. Only the wasm module knows the messages' contents.
  */
 
 import { CrashError, fromEngine } from "./errors.js";
@@ -17,7 +17,7 @@ import { live } from "./vital.js";
 /** @import { Link } from "./pool-link.js" */
 /** @import { Context } from "./serve.js" */
 
-/** @typedef {import("./module.js").Functions<typeof import("../wasm/pool.js")>} Bindings What all builds have. */
+/** @typedef {import("./module.js").Functions<typeof import("../wasm/pool.js")>} Bindings Functions that all builds have. */
 
 /**
  * @typedef {object} Joining
@@ -27,13 +27,13 @@ import { live } from "./vital.js";
  * @property {string} [module] Where the wasm module is, if not where the package has it.
  */
 
-/** How long a coordinator may take to answer, and the pause before it is asked again. In milliseconds. */
+/** How long a coordinator may take to answer, and the pause before the next attempt. In milliseconds. */
 const PATIENCE = 5_000;
 const AGAIN = 500;
-/** How often somebody who joins for the first time asks. */
+/** Number of attempts to join for the first time. */
 const ATTEMPTS = 3;
 
-/** What nobody foresees: who knows it has the name that follows from it. */
+/** Returns a random secret. The worker's name is derived from it, so knowing the secret proves the name. */
 function ownSecret() {
   const bytes = crypto.getRandomValues(new Uint8Array(16));
   return [...bytes].map((byte) => byte.toString(16).padStart(2, "0")).join("");
@@ -41,11 +41,7 @@ function ownSecret() {
 
 const pause = (/** @type {number} */ ms) => new Promise((resolve) => setTimeout(resolve, ms));
 
-/**
- * Serves one member.
- *
- * @extends {Module<import("../wasm/pool.js").WasmCancel>}
- */
+/** Serves one member. @extends {Module<import("../wasm/pool.js").WasmCancel>} */
 export class PoolCore extends Module {
   _bindings;
   /** @type {Member | null} */
@@ -53,7 +49,7 @@ export class PoolCore extends Module {
 
   /**
    * @param {Bindings} bindings
-   * @param {URL} url Of the module itself.
+   * @param {URL} url Address of the module.
    * @param {typeof link} [connect]
    * @param {import("./store.js").Environment} [around]
    */
@@ -84,7 +80,7 @@ export class PoolCore extends Module {
       case "dispose":
         return this._member?.leave();
       default:
-        throw new CrashError(`the pool's worker knows no ${method}; use files of one version of this package`);
+        throw new CrashError(`the pool's worker does not know ${method}; use files of one version of this package`);
     }
   }
 
@@ -114,18 +110,18 @@ export class PoolCore extends Module {
   }
 }
 
-/** Who has joined, or is about to. */
+/** A worker that has joined the pool, or is about to. */
 class Member {
   _hop = 0;
   _isThere = true;
   _visible = true;
   /** @type {ReturnType<typeof setInterval> | undefined} */
   _timer;
-  /** Ends downloads. */
+  /** Aborts downloads when the worker leaves. */
   _ending = new AbortController();
   /** @type {Promise<void> | null} */
   _left = null;
-  /** Whether it is saying hello. */
+  /** Whether a hello is being sent. */
   _greeting = false;
   /** @type {(state: PoolState) => void} */
   _tell = () => {};
@@ -146,15 +142,15 @@ class Member {
     /** @type {PoolComputes} */
     this._computes = JSON.parse(wasm.computes());
     this._leaving = wasm.leaving();
-    /** Once it has a name it does what it is asked. @type {Promise<void>} */
+    /** Resolves once the worker has a name; it handles messages from then on. @type {Promise<void>} */
     this._joined = new Promise((resolve) => (this._welcomed = resolve));
     this._inbox = this._listen();
-    /** Rejects with what ends it; resolves when it leaves. @type {Promise<void>} */
+    /** Rejects with the error that ends the worker; resolves when it leaves. @type {Promise<void>} */
     this._end = new Promise((resolve, reject) => {
       this._ended = resolve;
       this._fail = reject;
     });
-    // Whoever follows sees it.
+    // The error is seen by the caller of `follow`.
     this._end.catch(() => {});
   }
 
@@ -173,7 +169,7 @@ class Member {
   }
 
   /**
-   * Says hello until it is answered, so many times at most.
+   * Says hello until it is answered, with a limited number of attempts.
    *
    * @param {number} attempts
    * @param {AbortSignal} signal
@@ -200,7 +196,7 @@ class Member {
     return false;
   }
 
-  /** The coordinator knows nothing of it any more. */
+  /** Says hello again: the coordinator does not know this worker any more. */
   async _greet() {
     if (this._greeting) return;
     this._greeting = true;
@@ -231,11 +227,15 @@ class Member {
       if (answer !== undefined && reply !== undefined) this._say(reply, answer);
       if (reply !== undefined) this._show();
     };
-    // What it is assigned may be here before its welcome was looked at.
+    // A task may arrive before the welcome was handled.
     this._joined.then(() => this._module.queued(work)).catch((error) => this._lose(error));
   }
 
-  /** What is said while the connection is broken is lost, and asked for again. @param {string} subject @param {Uint8Array} payload */
+  /**
+   * Publishes a message. A message that is sent while the connection is broken is lost, and asked for again.
+   *
+   * @param {string} subject @param {Uint8Array} payload
+   */
   _say(subject, payload) {
     try {
       this._link.publish(subject, payload);
@@ -253,12 +253,12 @@ class Member {
   /** @param {boolean} isThere */
   _changed(isThere) {
     this._isThere = isThere;
-    // It is another connection now.
+    // The heartbeat tells the coordinator of the new connection.
     if (isThere && this._left === null) this._beat();
     this._show();
   }
 
-  /** Whether the page is seen: the pool has others compute rather than who is hidden. @param {boolean} visible */
+  /** Notes whether the page is visible. The pool prefers workers in visible pages. @param {boolean} visible */
   see(visible) {
     this._visible = visible;
     this._beat();
@@ -274,21 +274,21 @@ class Member {
     if (this._module.dead === null && this._left === null) this._tell(this.state());
   }
 
-  /** Tells how it does until it leaves. @param {(state: PoolState) => void} tell @returns {Promise<void>} */
+  /** Reports the state until the worker leaves. @param {(state: PoolState) => void} tell @returns {Promise<void>} */
   follow(tell) {
     this._tell = tell;
     this._show();
     return this._end;
   }
 
-  /** It cannot go on. @param {unknown} error */
+  /** Ends with an error. @param {unknown} error */
   _lose(error) {
     if (this._left !== null) return;
     this._fail?.(fromEngine(error));
     this.leave();
   }
 
-  /** Says that it goes, and goes. */
+  /** Says goodbye, and leaves. */
   leave() {
     this._left = this._left ?? this._leave();
     return this._left;

@@ -1,8 +1,11 @@
-/** The errors of pools, which are known wherever this is loaded: no page that joins none pays for them. */
+/**
+ * The error class of pools. It is registered where this file is loaded, so pages that do not join a pool do not load
+ * it.
+ */
 
 import { AnyGpuError, CLASSES, CODES } from "./errors.js";
 
-/** The pool takes no pages, or not this one. */
+/** The pool does not accept pages, or not this one. */
 export class PoolError extends AnyGpuError {
   /**
    * @param {string} message

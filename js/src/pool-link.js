@@ -8,11 +8,11 @@ import { PoolError } from "./pool-error.js";
 
 /** How long the server may take to answer at first, in milliseconds. */
 const PATIENCE = 10_000;
-/** Between two attempts to connect again, in milliseconds. */
+/** Pause between two attempts to connect again, in milliseconds. */
 const AGAIN = 100;
-/** Messages to the server and back, of which the fastest counts. */
+/** Number of round trips that are measured; the fastest counts. */
 const ECHOES = 5;
-/** What messages of a pool may have, which its server is told to let through. In bytes. */
+/** Size of messages that the server must allow, in bytes. */
 const MESSAGE = 8 << 20;
 
 /** @typedef {(subject: string, data: Uint8Array, reply: string | undefined) => void} OnMessage */
@@ -29,20 +29,20 @@ const MESSAGE = 8 << 20;
  */
 
 /**
- * Connects. What breaks later is connected again, as long as it takes.
+ * Connects to the server. A broken connection is made again, however long that takes.
  *
- * @param {string} address Such as `wss://example.org`, with a name and a password if the server asks for them.
- * @param {string} secret What the worker's name follows from: the server asks the coordinator whether it may have that.
- * @param {string} worker Its name.
+ * @param {string} address Address of the server, such as `wss://example.org`, with a name and a password if the server asks for them.
+ * @param {string} secret Secret that the worker's name is derived from; the server asks the coordinator whether the two match.
+ * @param {string} worker Name of the worker.
  * @returns {Promise<Link>}
  */
 export async function link(address, secret, worker) {
   const url = new URL(address);
   const { username, password } = url;
-  // Addresses are shown, and secrets are not.
+  // Addresses appear in messages; secrets must not.
   url.username = url.password = "";
   const login = username === "" ? {} : { user: decodeURIComponent(username), pass: decodeURIComponent(password) };
-  // A coordinator that is away lets nobody in, for a while.
+  // While a coordinator is away, nobody may log in for a while.
   const again = { maxReconnectAttempts: -1, reconnectTimeWait: AGAIN, ignoreAuthErrorAbort: true };
   const who = { name: `anygpu page ${secret}`, inboxPrefix: `_INBOX.${worker}` };
   let connection;
@@ -61,14 +61,14 @@ export async function link(address, secret, worker) {
 /** @param {NatsConnection} nats @returns {Link} */
 function linked(nats) {
   return {
-    // As the server names it when it tells that it was closed.
+    // Name of the connection, as the server reports it when it was closed.
     name: () => (nats.info === undefined ? "" : `${nats.info.server_id}/${nats.info.client_id}`),
     publish: (subject, payload) => nats.publish(subject, payload),
     request: (subject, payload, timeout) => nats.request(subject, payload, { timeout }).then(({ data }) => data, silent),
     subscribe: (subject, onMessage) =>
       nats.subscribe(subject, {
         callback: (error, message) => {
-          // The client goes on to use its memory.
+          // The client reuses its memory.
           if (error === null) onMessage(message.subject, message.data.slice(), message.reply || undefined);
         },
       }),
@@ -81,7 +81,12 @@ function linked(nats) {
   };
 }
 
-/** The time of a message to the server and back, at best, in milliseconds: the client's own clock has whole ones. @param {NatsConnection} nats */
+/**
+ * Measures the round-trip time to the server in milliseconds, the fastest of several. The client's own clock only has
+ * whole ones.
+ *
+ * @param {NatsConnection} nats
+ */
 async function hop(nats) {
   let best = Infinity;
   for (let echo = 0; echo < ECHOES; echo += 1) {
@@ -92,7 +97,7 @@ async function hop(nats) {
   return best;
 }
 
-/** What is said of nobody who answers. */
+/** Names of errors that mean that nobody answers. */
 const SILENCE = ["NoRespondersError", "TimeoutError", "RequestError"];
 
 /** @param {unknown} error @returns {null} */
@@ -102,7 +107,7 @@ function silent(error) {
 }
 
 /**
- * Tells of breaks until the connection ends for good. It may tell several times of one.
+ * Reports breaks until the connection ends for good. It may report the same break several times.
  *
  * @param {NatsConnection} nats
  * @param {(isThere: boolean) => void} onChange

@@ -1,4 +1,4 @@
-/** What a worker of a pool fetches: what the coordinator says of the pool, manifests, and ranges of models. */
+/** Downloads of a pool's worker: the description of the pool, manifests, and ranges of models. */
 
 import { throwIfAborted } from "./abort.js";
 import { NetworkError } from "./errors.js";
@@ -6,25 +6,26 @@ import { PoolError } from "./pool-error.js";
 
 /** @import { Pool } from "../pool.d.ts" */
 
-/** Answers after which another attempt may succeed. */
+/** Status codes after which another attempt may succeed. */
 const TEMPORARY = [408, 425, 429, 500, 502, 503, 504];
-/** Attempts, and the pause after the first; each is twice as long as the one before. In milliseconds. */
+/**
+ * Number of attempts, and the pause after the first, in milliseconds; each pause is twice as long as the one before.
+ */
 const ATTEMPTS = 5;
 const PAUSE = 250;
-/** What the rate of a download is measured with, at most. In bytes. */
+/** Most bytes that are downloaded to measure the rate. */
 const MEASURED = 1 << 20;
 /** The version of `pool.json`. */
 const VERSION = 1;
 
-/** What is taken of `pool.json` and of a manifest, at most. In bytes. */
+/** Limits for `pool.json` and for a manifest, in bytes. */
 const MOST_POOL = 64 << 10;
 const MOST_MANIFEST = 8 << 20;
 
 /**
- * What there is at an address: a range of it, or all if that is not too much.
+ * Downloads a range of a file, or all of it if that is not too much.
  *
  * @typedef {{ offset: number, length: number } | { most: number }} Wanted
- *
  * @param {string} url
  * @param {Wanted} wanted
  * @param {AbortSignal} signal
@@ -68,7 +69,7 @@ async function ask(url, wanted, signal) {
 }
 
 /**
- * The bytes of an answer; null if there are more.
+ * Returns the bytes of a response; null if there are more than the limit.
  *
  * @param {number} most
  * @param {Response} response
@@ -89,11 +90,11 @@ async function upTo(most, { body }) {
 }
 
 /**
- * What a coordinator says of its pool.
+ * Downloads the description of a pool from its coordinator.
  *
- * @param {string} coordinator Its address.
+ * @param {string} coordinator Address of the coordinator.
  * @param {AbortSignal} signal
- * @returns {Promise<Pool & { websocket: string }>} One that pages can join.
+ * @returns {Promise<Pool & { websocket: string }>} A pool that pages can join.
  */
 export async function describe(coordinator, signal) {
   const url = new URL("pool.json", coordinator.replace(/\/?$/, "/")).href;
@@ -102,12 +103,12 @@ export async function describe(coordinator, signal) {
   try {
     pool = JSON.parse(new TextDecoder().decode(bytes));
   } catch (cause) {
-    throw new PoolError(`${url} is no JSON; is there the coordinator of a pool?`, { cause });
+    throw new PoolError(`${url} is not JSON; check that it is the address of a pool coordinator`, { cause });
   }
   if (pool?.version !== VERSION) {
     throw new PoolError(`the coordinator speaks version ${pool?.version}, and this page ${VERSION}; update the older side`);
   }
-  if (typeof pool.model?.address !== "string") throw new PoolError(`${url} names no model; is there the coordinator of a pool?`);
+  if (typeof pool.model?.address !== "string") throw new PoolError(`${url} does not name a model; check that it is the address of a pool coordinator`);
   if (typeof pool.websocket !== "string") {
     throw new PoolError("the pool's server has no WebSocket address, so that no page can join; give it a websocket listener");
   }
@@ -115,10 +116,10 @@ export async function describe(coordinator, signal) {
 }
 
 /**
- * The rate at which a file comes, in bytes a second.
+ * Measures the download rate of a file, in bytes a second.
  *
  * @param {string} address
- * @param {number} size Of the file, in bytes.
+ * @param {number} size Size of the file, in bytes.
  * @param {AbortSignal} signal
  */
 export async function rate(address, size, signal) {
@@ -129,7 +130,7 @@ export async function rate(address, size, signal) {
 }
 
 /**
- * Files of models, as the wasm module asks for them.
+ * Returns access to models' files, as the wasm module uses it.
  *
  * @param {AbortSignal} signal Ends what is under way.
  * @param {import("./pool-chunks.js").Chunks} chunks

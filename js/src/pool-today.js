@@ -1,4 +1,4 @@
-/** A pool's member, on the module for browsers of today. */
+/** A pool's member with the wasm module for current browsers. */
 
 import * as bindings from "../wasm/pool.js";
 import { PoolCore } from "./pool-core.js";

@@ -1,4 +1,4 @@
-/** The entry of the worker of a pool's member. */
+/** Entry of the worker of a pool's member. */
 
 import { poolCore } from "./pool-today.js";
 import { serve } from "./serve.js";

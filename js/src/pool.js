@@ -1,4 +1,7 @@
-/** Joining a pool: `pool.d.ts` documents it. Nothing else of the package loads this, nor what it loads. */
+/**
+ * The function `joinPool`; `pool.d.ts` documents it. Nothing else of the package loads this file or the files it
+ * imports.
+ */
 
 import { throwIfAborted } from "./abort.js";
 import { callback, integer, object, oneOf, refuse, signal } from "./checks.js";
@@ -15,15 +18,15 @@ import { serve } from "./serve.js";
 
 export { PoolError };
 
-/** Memory that a page offers unless it is told, in bytes. */
+/** Memory that a page offers by default, in bytes. */
 const MEMORY = 2 ** 30;
 
-/** An address, absolute. @type {Check} */
+/** Checks an address, and makes it absolute. @type {Check} */
 const address = (name, value) => {
   try {
     if (typeof value === "string" || value instanceof URL) return runtime.meant(value).href;
   } catch {
-    // It is refused with the others.
+    // Refused below.
   }
   return refuse(name, "a URL", value);
 };
@@ -36,7 +39,7 @@ const joinOptions = object({
   signal,
 });
 
-/** There is no build for them. @returns {never} */
+/** Refuses browsers that there is no build for. @returns {never} */
 const tooOld = () => {
   throw new BrowserError("this browser is too old to join a pool; Chromium 91, Firefox 89, Safari 16.4 and later can");
 };
@@ -101,7 +104,7 @@ function member(client, close, pool, first, onState, signal) {
   };
   const page = globalThis.document === undefined ? null : globalThis;
   page?.document.addEventListener("visibilitychange", seen);
-  // Who comes back joins anew.
+  // A page that comes back from the back-forward cache has to join again.
   page?.addEventListener("pagehide", leave);
   signal?.addEventListener("abort", leave);
   const end = () => {
@@ -117,7 +120,7 @@ function member(client, close, pool, first, onState, signal) {
       throw error;
     },
   );
-  // Who does not ask for it is told nothing.
+  // Without a handler for `left`, an error is not reported.
   left.catch(() => {});
   return {
     pool,

@@ -1,18 +1,18 @@
-/** How far loading is, reported not too often. */
+/** Progress of loading, reported at limited intervals. */
 
 /** @import { LoadProgress, RungProgress } from "../index.d.ts" */
 
-/** Between two reports of one phase, in milliseconds. */
+/** Least time between two reports of one phase, in milliseconds. */
 const INTERVAL = 50;
 
-/** Collects what is done, and reports it. */
+/** Collects progress, and reports it. */
 export class Progress {
   _tell;
   /** @type {LoadProgress["phase"] | null} */
   _phase = null;
   _toldAt = 0;
   _fraction = 0;
-  /** Parts of the whole that came from the network, and that went to the device. */
+  /** Fractions of the file that came from the network, and that went to the device. */
   _downloaded = 1;
   _uploaded = 0;
   /** Whether bytes come from the network. */
@@ -51,7 +51,7 @@ export class Progress {
    */
   upload(done, total) {
     this._uploaded = total > 0 ? done / total : 1;
-    // While bytes arrive from the network, the network takes the time.
+    // As long as bytes come from the network, the download is the slower part.
     if (!this._network || this._downloaded === 1) this._report("upload", done, total);
   }
 

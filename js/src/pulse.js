@@ -1,7 +1,7 @@
 /**
- * Whether a worker that lives still gets on. One in an endless loop answers nothing, and no browser tells. So one that is
- * silent while something is asked of it is asked for a sign of life: whoever waits for a slow device gives one at once,
- * and so does whoever computes, between two steps. Nothing is sent while nothing is asked.
+ * Detects a worker that hangs. A worker in an endless loop answers nothing, and browsers do not report it. So a worker
+ * that is silent during a call is pinged: one that waits for a slow device answers at once, and so does one that
+ * computes, between two steps. Without calls nothing is sent.
  */
 
 import { CrashError } from "./errors.js";
@@ -9,16 +9,16 @@ import { afterAwake, within } from "./patience.js";
 
 /** @import { Client } from "./client.js" */
 
-/** How long a worker may be silent unless it is told, in milliseconds. */
+/** Default of how long a worker may be silent, in milliseconds. */
 const SILENCE = 60_000;
-/** What a worker may become to be allowed, in milliseconds. */
+/** Most that this may grow to, in milliseconds. */
 const MOST = 3_600_000;
-/** An answer that takes longer than this part of the limit comes from a worker that is slow. */
+/** An answer that takes longer than this part of the limit comes from a slow worker. */
 const LATE = 1 / 8;
 
 /**
- * @typedef {object} Patience How long a worker may be silent. One that is slow gets twice as long the next time, and so
- * does the one that takes the place of one that was given up: it may have been slow.
+ * @typedef {object} Patience How long a worker may be silent. A slow worker gets twice as long the next time, and so
+ * does the successor of a worker that was given up, which may only have been slow.
  * @property {number} limit In milliseconds.
  */
 
@@ -26,7 +26,7 @@ const LATE = 1 / 8;
 export const patient = (limit = SILENCE) => ({ limit });
 
 /**
- * Makes the calls of a worker reject that does not get on.
+ * Rejects the calls of a worker that hangs.
  *
  * @param {Client} client
  * @param {Patience} patience
@@ -64,7 +64,7 @@ async function ask(client, patience) {
     await within(limit / 2, client.call("features", { backend: "cpu" }), () => new Error("no answer"));
     if (performance.now() - begin > limit * LATE) longer();
   } catch {
-    // Whatever was heard is a sign of life. What waits for nobody failed otherwise.
+    // Any message is a sign of life. Without calls in progress there is nothing to reject.
     if (client.waiting === 0) return;
     longer();
     if (client.heard !== heard) return;

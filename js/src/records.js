@@ -1,7 +1,7 @@
 /**
- * Small values by name, kept so that none is lost when a tab or the power ends in the middle of a write: each name has
- * two slots, and the one is written that does not have the newest. What is read is the newest that is whole, by its
- * digest.
+ * Small values by name, stored so that none is lost when a tab or the power ends during a write. Each name has two
+ * slots; a write goes to the slot that does not have the newest value. A read returns the newest value that is
+ * complete, by its digest.
  */
 
 import { sha256 } from "./sha256.js";
@@ -9,14 +9,14 @@ import { sha256 } from "./sha256.js";
 /** @import { Files } from "./opfs.js" */
 
 const SLOT = /^(.+)\.([01])\.json$/;
-/** The most that a slot may have: the entry of a file of half a tebibyte. In bytes. */
+/** Limit for a slot: the entry of a file of half a tebibyte. In bytes. */
 const LONGEST = 16 << 20;
-/** The digits of a digest, and the line's end. */
+/** Length of a digest in hexadecimal digits, and a line break. */
 const SUM = 65;
 
 /** @typedef {{ slot: 0 | 1, revision: number, value: any }} Slot */
 
-/** Records in a folder. Whoever changes them holds a lock. */
+/** Records in a folder. They must only be changed under a lock. */
 export class Records {
   _files;
 
@@ -26,7 +26,7 @@ export class Records {
   }
 
   /**
-   * The record that a file is a slot of.
+   * Returns the record that a file is a slot of.
    *
    * @param {string} file
    * @returns {string | null}
@@ -58,7 +58,7 @@ export class Records {
 
   /** @param {string} name */
   async remove(name) {
-    // The older one first: it must not come back to life.
+    // The older slot goes first: it must not become the newest.
     const slot = (await this._newest(name))?.slot ?? 0;
     await this._files.remove(fileOf(name, 1 - slot));
     await this._files.remove(fileOf(name, slot));

@@ -1,4 +1,4 @@
-/** An engine that comes back: what it was asked is asked again, and an answer goes on where it was broken off. */
+/** An engine that recovers: calls are repeated after a loss, and an answer continues where it was interrupted. */
 
 import { reasonOf } from "./abort.js";
 import { BackendError, CrashError, DeviceLostError } from "./errors.js";
@@ -7,14 +7,14 @@ import { LOSSES, Rungs } from "./rungs.js";
 /** @import { Connection } from "./connect.js" */
 /** @import { ModelInfo, Recovered, Report } from "../index.d.ts" */
 
-/** Losses without a token between them, after which it is given up whatever is left: more than there are rungs. */
+/** Number of losses without a token between them after which it gives up. It is more than there are rungs. */
 const MOST = 9;
 
 /** @typedef {{ connection: Connection, facts: { info: ModelInfo, report: Report } }} Opened A model behind a connection. */
 
 /** @typedef {{ signal?: AbortSignal, onEvent?: (event: any) => void }} CallOptions */
 
-/** A connection to an engine that is opened again when it is lost. */
+/** A connection to an engine that is opened again after a loss. */
 export class Recovery {
   _opened;
   _open;
@@ -54,10 +54,10 @@ export class Recovery {
   }
 
   /**
-   * Generates, and goes on with what was generated before a loss.
+   * Generates, and continues after a loss with the tokens so far.
    *
-   * @param {{ prompt: unknown, generate: { done?: number[] }, session?: string }} params What was done before is told
-   * first, as if it were new.
+   * @param {{ prompt: unknown, generate: { done?: number[] }, session?: string }} params Tokens that were
+   * generated before (`done`) are reported first, as if they were new.
    * @param {CallOptions} options
    * @returns {Promise<any>}
    */
@@ -109,7 +109,7 @@ export class Recovery {
   }
 
   /**
-   * Opens it again, once for all who noticed the loss.
+   * Opens the engine again, once for all callers that noticed the loss.
    *
    * @param {Connection} lost
    * @param {Error} error
@@ -125,7 +125,7 @@ export class Recovery {
   async _openAgain(error, again) {
     const start = performance.now();
     const { connection, facts } = this._opened;
-    // What is left of it: a dead worker, or a module whose memory nobody can use.
+    // Frees the rest: a dead worker, or a module whose memory is unusable.
     await connection.close(gone());
     const opened = await this._another(error, again);
     if (this._closed !== null) {
@@ -138,9 +138,9 @@ export class Recovery {
   }
 
   /**
-   * Opens what works; that may be lost as well while it loads.
+   * Opens the best backend that works. It may be lost as well while it loads.
    *
-   * @param {Error} error What was lost at first.
+   * @param {Error} error The first loss.
    * @param {boolean} again
    * @returns {Promise<Opened>}
    */
@@ -152,7 +152,7 @@ export class Recovery {
         return await open(this._rungs.without);
       } catch (failure) {
         if (isLoss(failure) && losses <= LOSSES && this._closed === null) continue;
-        // That nothing is left says less than what was lost.
+        // The first loss says more than "no backend is left".
         const isNothing = failure instanceof BackendError && this._rungs.without.length > 0;
         const reason = isNothing || !(failure instanceof Error) ? error : failure;
         this._lose(reason);
@@ -161,11 +161,7 @@ export class Recovery {
     }
   }
 
-  /**
-   * Ends it; calls in progress and later ones reject with the error.
-   *
-   * @param {Error} error
-   */
+  /** Closes the engine; calls in progress and later ones reject with the error. @param {Error} error */
   async close(error) {
     this._closed = error;
     await this._opened.connection.close(error);
@@ -180,13 +176,16 @@ function isLoss(error) {
   return error instanceof DeviceLostError || error instanceof CrashError;
 }
 
-/** Calls that waited behind the one that noticed the loss have lost it, too, and are asked again. */
+/**
+ * Returns the error for calls that waited behind the one that noticed the loss. It counts as a loss, so they are
+ * repeated.
+ */
 function gone() {
   return new CrashError("the engine was lost, and another has taken its place");
 }
 
 /**
- * A promise, unless a signal aborts before.
+ * Waits for a promise, unless a signal aborts first.
  *
  * @param {Promise<void>} promise
  * @param {AbortSignal | undefined} signal

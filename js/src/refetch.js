@@ -1,4 +1,4 @@
-/** How a part comes back that is damaged here: from the server, if that still has the same version. */
+/** Downloads a damaged part again, if the server still has the same version of the file. */
 
 import { NetworkError } from "./errors.js";
 import { Changed } from "./remote.js";

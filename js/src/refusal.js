@@ -1,8 +1,8 @@
-/** Why a server does not give a file, in the words of people. */
+/** Explains why a server does not provide a file. */
 
 import { within } from "./patience.js";
 
-/** How long a server may take to show that it is there. In milliseconds. */
+/** How long a server may take to show that it is reachable. In milliseconds. */
 const LIMIT = 5_000;
 
 /**
@@ -19,24 +19,24 @@ export function refusal(status, url) {
   return `${answered}; check the URL and whether it may be read`;
 }
 
-/** Whether an answer is a page for people. @param {Headers} headers */
+/** Whether a response is a web page. @param {Headers} headers */
 export function isPage(headers) {
   return /^text\/html\b/i.test(headers.get("Content-Type") ?? "");
 }
 
 /** @param {string} url */
 export function page(url) {
-  return `${url} is a web page and no model file; give the address that its download button has`;
+  return `${url} is a web page, not a model file; give the address of its download button`;
 }
 
-/** Whether the device says that it has no network. */
+/** Whether the device says that it is offline. */
 export function isOffline() {
   return globalThis.navigator?.onLine === false;
 }
 
 /**
- * Whether a server that seems to be out of reach is there, but lets no page of another origin read what it sends:
- * browsers say the same of both, but for a request whose answer may not be read.
+ * Whether a server that seems unreachable is there, but does not let pages of other origins read its responses.
+ * Browsers report the same error for both; a request whose response is not read tells them apart.
  *
  * @param {string} url
  */

@@ -1,12 +1,12 @@
 /**
  * A file on a server.
  *
- * The server only needs plain GET: ranges are used where it has them. Requests have no header that would make browsers
- * send a preflight to other origins, except `Range`; so whether the file is still the same is seen by
- * comparing what answers say of it (`ETag`, `Last-Modified`, size), not by `If-Range`.
+ * The server only needs plain GET; ranges are used if it supports them. Requests have no header that would cause a
+ * preflight on other origins, except `Range`. So `If-Range` is not used: whether the file is still the same is seen by
+ * comparing the responses' `ETag`, `Last-Modified` and size.
  *
- * No answer is believed because of its status: a server that sends other ranges than those asked for, or other lengths
- * than it says, is asked for whole files from then on.
+ * A status alone is not trusted. A server that sends other ranges than those asked for, or other lengths than it says,
+ * is asked for whole files from then on.
  */
 
 import { throwIfAborted } from "./abort.js";
@@ -16,16 +16,16 @@ import { Connection, Dropped } from "./connection.js";
 import { NetworkError } from "./errors.js";
 import { isPage, page, refusal } from "./refusal.js";
 
-/** Answers after which another attempt may succeed. */
+/** Status codes after which another attempt may succeed. */
 const TEMPORARY = [408, 425, 429, 500, 502, 503, 504];
-/** The longest pause, whatever the server says in `Retry-After`. In milliseconds. */
+/** Longest pause, whatever the server says in `Retry-After`. In milliseconds. */
 const LONGEST_PAUSE = 30_000;
 
-/** The server has another version of the file by now. */
+/** The server has another version of the file now. */
 export class Changed extends NetworkError {}
 
 /**
- * @typedef {object} Version What a server says of a file.
+ * @typedef {object} Version Version of a file, as its server says.
  * @property {number | null} size
  * @property {string | null} etag
  * @property {string | null} lastModified
@@ -42,19 +42,15 @@ export class Changed extends NetworkError {}
 
 /** A file on a server. */
 export class Remote {
-  /**
-   * Its size in bytes; null if the server does not say (or compresses what it sends).
-   *
-   * @type {number | null}
-   */
+  /** Size in bytes; null if the server does not say, or compresses the response. @type {number | null} */
   size = null;
   /** @type {string | null} */
   etag = null;
   /** @type {string | null} */
   lastModified = null;
-  /** Whether the server answers a request for a range with that range; true until it did otherwise. */
+  /** Whether the server answers a request for a range with that range; true until it did not. */
   ranges = true;
-  /** What it may have at most if its size is not known. In bytes. */
+  /** Limit if the size is not known. In bytes. */
   most = Infinity;
   _known = false;
 
@@ -76,18 +72,14 @@ export class Remote {
     };
   }
 
-  /**
-   * Holds the server to a version that is known from before.
-   *
-   * @param {Version} version
-   */
+  /** Expects a version that is known from before. @param {Version} version */
   expect({ size, etag, lastModified }) {
     Object.assign(this, { size, etag, lastModified });
     this._known = true;
   }
 
   /**
-   * One request, without further attempts.
+   * Sends one request, without retries.
    *
    * @param {number} position The connection begins there, or before.
    * @returns {Promise<Connection>}
@@ -110,7 +102,7 @@ export class Remote {
   }
 
   /**
-   * Checks the status and headers of an answer.
+   * Checks the status and headers of a response.
    *
    * @param {Response} response
    * @param {number} asked
@@ -139,7 +131,7 @@ export class Remote {
   }
 
   /**
-   * A part that is not what was asked for: without ranges the server may do better.
+   * Returns the error for a part that is not the one asked for, after which ranges are no longer used.
    *
    * @param {string} message
    * @param {number} status
@@ -152,7 +144,7 @@ export class Remote {
   }
 
   /**
-   * Keeps what the first answer says of the file, and holds later ones to it.
+   * Stores what the first response says about the file, and compares later ones with it.
    *
    * @param {number | null} size
    * @param {string | null} etag
@@ -170,7 +162,7 @@ export class Remote {
     }
   }
 
-  /** Whether nothing was heard of the server yet. */
+  /** Whether the server has not answered yet. */
   isUnheard() {
     return !this._known;
   }
@@ -189,7 +181,7 @@ export class Remote {
 }
 
 /**
- * Whether what is kept is what the server has.
+ * Whether a stored version is the one that the server has.
  *
  * @param {Version} server
  * @param {Version} kept
@@ -203,7 +195,7 @@ export function isSame(server, kept) {
 }
 
 /**
- * How a file is asked for.
+ * Returns the options of requests for a file.
  *
  * @param {URL} url
  * @param {{ headers?: [string, string][], credentials?: RequestCredentials, network?: object }} options
@@ -212,7 +204,7 @@ export function isSame(server, kept) {
  */
 export function networkOf({ username, password }, { headers: pairs = [], credentials, network }, signal) {
   const headers = Object.fromEntries(pairs);
-  // fetch refuses URLs with credentials in them; this is what they mean.
+  // `fetch` refuses URLs with credentials; this header has the same meaning.
   if (username !== "" || password !== "") {
     const login = btoa(`${decodeURIComponent(username)}:${decodeURIComponent(password)}`);
     headers.authorization = headers.authorization ?? `Basic ${login}`;

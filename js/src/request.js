@@ -1,6 +1,6 @@
 /**
- * Requests in the shapes of OpenAI's API: which fields there are, what each may hold, and what is done with it. A value that
- * asks for nothing special passes; a field that would change the answer and is not supported is refused by name.
+ * Requests in the format of OpenAI's API: the fields, their values, and what is done with each. A value that asks for
+ * nothing special passes. A field that would change the answer and is not supported is refused by name.
  */
 
 import { MOST, boolean, integer, number, object, oneOf, refuse, shown, signal, string } from "./checks.js";
@@ -9,11 +9,11 @@ import { OptionsError } from "./errors.js";
 /** @import { Check } from "./checks.js" */
 
 /**
- * @typedef {object} Field What a field may hold. For every one, null is the same as leaving it out.
- * @property {Check} [use] It is used: the check gives what goes on from here.
- * @property {readonly unknown[]} [neutral] It is not supported, and these are its values that ask for nothing.
- * @property {string} [refusal] Why its other values are refused, and what to do.
- * @property {true} [ignored] Whatever it holds, the answer would be the same.
+ * @typedef {object} Field Values that a field accepts. Null is always the same as leaving it out.
+ * @property {Check} [use] Check of a supported field; it returns the value to use.
+ * @property {readonly unknown[]} [neutral] Accepted values of an unsupported field: those that ask for nothing.
+ * @property {string} [refusal] Reason why other values are refused, and what to do.
+ * @property {true} [ignored] Set if the field never changes the answer.
  */
 
 /** @param {Check} check @returns {Field} */
@@ -35,7 +35,7 @@ const checkOf = (field) => (name, value) => {
   throw new OptionsError(`${name} ${what}: ${refusal}`, { field: name });
 };
 
-/** Whether a value is one of the table's: a plain value, or an object or array of no more than a few of them. */
+/** Whether a value equals one of a field's neutral values: a plain value, or a small object or array. */
 function same(/** @type {unknown} */ one, /** @type {unknown} */ value) {
   if (typeof one !== "object" || typeof value !== "object") return one === value;
   return shown(one) === shown(value);
@@ -51,7 +51,9 @@ const stop = (name, value) => {
   return sound ? strings : refuse(name, "a string that is not empty, or at most 64 of them", value);
 };
 
-/** The engine requires more than 0, and the likeliest of its 64 candidates never has less than this. */
+/**
+ * Smallest `top_p`: the engine requires more than 0, and the likeliest of its 64 candidates never has less than this.
+ */
 const LEAST_TOP_P = 2 ** -24;
 
 /** @type {Check} */
@@ -61,7 +63,7 @@ const RENAMED = "its name is tools, and tool_choice";
 
 const ONLY_TEXT = "only text is read; leave this part out";
 
-/** The fields of a part of a turn. */
+/** Fields of a part of a turn. */
 const PART = {
   type: use(oneOf(["text"])),
   text: use(string),
@@ -74,7 +76,7 @@ const PART = {
 
 const partFields = fields(PART);
 
-/** The text of a turn. */
+/** Returns the text of a turn. */
 const content = (/** @type {string} */ name, /** @type {unknown} */ value) => {
   if (typeof value === "string") return value;
   if (!Array.isArray(value)) return refuse(name, 'a string, or an array of { type: "text", text }', value);
@@ -86,7 +88,7 @@ const content = (/** @type {string} */ name, /** @type {unknown} */ value) => {
   return texts.join("");
 };
 
-/** Checks an object, some of whose fields must be there. @param {Record<string, Field>} table @param {string[]} required @returns {Check} */
+/** Checks an object with required fields. @param {Record<string, Field>} table @param {string[]} required @returns {Check} */
 const whole = (table, required) => {
   const check = fields(table);
   return (name, value) => {
@@ -96,7 +98,7 @@ const whole = (table, required) => {
   };
 };
 
-/** As many tools, and calls in a turn, as OpenAI's API takes. */
+/** Largest number of tools, and of calls in a turn, as in OpenAI's API. */
 const MOST_TOOLS = 128;
 
 /** @param {Check} check @param {string} what @returns {Check} */
@@ -109,13 +111,17 @@ const listOf = (check, what) => (name, value) => {
 const functionName = (name, value) =>
   typeof value === "string" && /^[\w.-]{1,64}$/.test(value) ? value : refuse(name, "1 to 64 letters, digits, _ and -", value);
 
-/** Any object, which goes on as JSON. @type {Check} */
+/** Checks that a value is an object; it is passed on as JSON. @type {Check} */
 const anyObject = (name, value) => {
   if (typeof value !== "object" || value === null || Array.isArray(value)) refuse(name, "an object", value);
   return value;
 };
 
-/** The arguments of a call; some services leave the text empty where there are none. @type {Check} */
+/**
+ * Checks the arguments of a call. The text may be empty, since some services send that for no arguments.
+ *
+ * @type {Check}
+ */
 const callArguments = (name, value) => {
   const expected = "a string that is an object as JSON";
   if (typeof value !== "string") return refuse(name, expected, value);
@@ -143,17 +149,17 @@ const DESCRIBED = {
 
 const TOOL = { type: use(oneOf(["function"])), function: use(whole(DESCRIBED, ["name"])) };
 
-/** A function that must be called. */
+/** Checks a function that must be called. */
 const named = whole({ type: use(oneOf(["function"])), function: use(whole({ name: use(functionName) }, ["name"])) }, ["type", "function"]);
 
-/** What is not text is read when it is needed. @type {Check} */
+/** Checks the type of a format. Other formats than text are checked when they are used. @type {Check} */
 const responseFormat = (name, value) => {
   const type = /** @type {any} */ (anyObject(name, value)).type;
   oneOf(["text", "json_object", "json_schema"])(`${name}.type`, type);
   return type === "text" ? undefined : value;
 };
 
-/** As many variables of a template as a request may give. */
+/** Largest number of template variables in a request. */
 const MOST_VARIABLES = 32;
 
 /** @type {Check} */
@@ -163,7 +169,10 @@ const variables = (name, value) => {
   return sound;
 };
 
-/** The fields of a turn. Those that a service adds to its own answers must be empty; what clients read of answers comes back with them. */
+/**
+ * Fields of a turn. Fields that a service adds to its own answers must be empty; fields that clients add when they
+ * parse answers are ignored.
+ */
 export const MESSAGE = {
   role: use((name, value) => (value === "" ? refuse(name, "a string such as user", value) : string(name, value))),
   content: use(content),
@@ -183,7 +192,7 @@ const messageFields = fields(MESSAGE);
 /** @typedef {{ role: string, content: string, [other: string]: unknown }} Turn */
 
 /**
- * A conversation, with each turn's text as a string.
+ * Checks a conversation, and returns each turn's content as a string.
  *
  * @param {string} name
  * @param {unknown} value
@@ -195,7 +204,7 @@ export const messages = (name, value) => {
     const path = `${name}[${index}]`;
     const { role, content, ...others } = messageFields(path, given);
     if (role === undefined) refuse(`${path}.role`, "a string such as user", given.role);
-    // Answers that only call tools have none, and come back as part of the conversation.
+    // Answers that only call tools have no content, and clients send them back as part of the conversation.
     if (content === undefined && role !== "assistant") refuse(`${path}.content`, "a string", given.content);
     if (role === "tool" && !others.tool_call_id) refuse(`${path}.tool_call_id`, "the id of the call that this answers", given.tool_call_id);
     if (role !== "tool" && others.name) {
@@ -223,12 +232,12 @@ export const tokens = (name, value) => {
 /** @param {string} name @param {unknown} value */
 const one = (name, value) => (typeof value === "string" ? { text: value } : { tokens: tokens(name, value) });
 
-/** Whether a value has several texts, or may have. */
+/** Whether a value has several texts, or an array with one. */
 const isList = (/** @type {any} */ value) =>
   Array.isArray(value) && (typeof value[0] === "string" || (typeof value[0] === "object" && value[0] !== null));
 
 /**
- * A text or token ids, or an array with one of either. Null stands for an empty text.
+ * Checks a text or token ids, or an array with one of either.
  *
  * @param {string} name
  * @param {any} value
@@ -240,11 +249,11 @@ const prompt = (name, value) => {
   throw new OptionsError(`${name} can only be one text, not ${value.length}: ask once for each`, { field: name });
 };
 
-/** As many texts as OpenAI's API takes at once. */
+/** Largest number of texts in a request, as in OpenAI's API. */
 const MOST_TEXTS = 2048;
 
 /**
- * Texts, or token ids of them, or one of either.
+ * Checks one or several texts, or their token ids.
  *
  * @param {string} name
  * @param {any} value
@@ -256,10 +265,10 @@ const input = (name, value) => {
   return value.map((/** @type {unknown} */ text, /** @type {number} */ index) => one(`${name}[${index}]`, text));
 };
 
-/** As many tokens with a bias as the engine takes. */
+/** Largest number of tokens with a bias that the engine takes. */
 const MOST_BIASES = 1024;
 
-/** Token ids and what is added to their logits. @type {Check} */
+/** Checks token ids and the values to add to their logits. @type {Check} */
 const biases = (name, value) => {
   if (typeof value !== "object" || value === null || Array.isArray(value)) refuse(name, "an object of token ids and numbers", value);
   const entries = Object.entries(/** @type {object} */ (value));
@@ -270,7 +279,7 @@ const biases = (name, value) => {
   });
 };
 
-/** Fields that change the chances of tokens. */
+/** Fields that change the probabilities of tokens. */
 const ADJUST = {
   presence_penalty: use(number(-2, 2)),
   frequency_penalty: use(number(-2, 2)),
@@ -279,7 +288,7 @@ const ADJUST = {
   logit_bias: use(biases),
 };
 
-/** Fields that go to the engine. */
+/** Fields that are passed to the engine. */
 const GENERATE = {
   max_tokens: use(integer(1)),
   temperature: use(number(0, 100)),
@@ -294,13 +303,13 @@ const GENERATE = {
   keep: use(integer(0)),
 };
 
-/** As many of the likeliest tokens as the engine tells for each place. */
+/** Largest number of alternatives that the engine reports for each token. */
 const MOST_LOGPROBS = 20;
 
-/** How many of the likeliest tokens are told for each place. False is the same as leaving it out. @type {Check} */
+/** Checks the number of alternatives to report for each token. False is the same as leaving it out. @type {Check} */
 const logprobs = (name, value) => (value === false ? undefined : integer(0, MOST_LOGPROBS)(name, value));
 
-/** As many answers as OpenAI's API gives at once. */
+/** Largest number of answers, as in OpenAI's API. */
 const MOST_ANSWERS = 128;
 
 /** Fields of both kinds of requests. */
@@ -315,7 +324,7 @@ const COMMON = {
   user: ignored,
 };
 
-/** The fields of a chat request. */
+/** Fields of a chat request. */
 export const CHAT = {
   ...COMMON,
   messages: use(messages),
@@ -345,7 +354,7 @@ export const CHAT = {
   safety_identifier: ignored,
 };
 
-/** The fields of a request to continue a text. */
+/** Fields of a request to continue a text. */
 export const TEXT = {
   ...COMMON,
   prompt: use(prompt),
@@ -356,7 +365,7 @@ export const TEXT = {
   suffix: only([""], "nothing is filled in; leave it out"),
 };
 
-/** The fields of a request for embeddings. */
+/** Fields of a request for embeddings. */
 export const EMBEDDING = {
   input: use(input),
   model: use(string),
@@ -367,11 +376,11 @@ export const EMBEDDING = {
   user: ignored,
 };
 
-/** The most that a session's name may have, in UTF-16 code units. */
+/** Longest name of a session, in UTF-16 code units. */
 const LONGEST_NAME = 64;
 
 /**
- * The name of a session.
+ * Checks the name of a session.
  *
  * @param {string} name
  * @param {unknown} value
@@ -382,7 +391,7 @@ export const sessionName = (name, value) =>
     ? value
     : refuse(name, `a name of 1 to ${LONGEST_NAME} characters`, value);
 
-/** The options beside a request: of those of OpenAI's client only the signal matters, as there is no network. */
+/** Options beside a request. Most options of OpenAI's client have no effect, since there is no network. */
 const WITH = {
   signal: use(signal),
   session: use(sessionName),
@@ -400,29 +409,29 @@ const [chatFields, textFields, embeddingFields, withFields] = [CHAT, TEXT, EMBED
 /**
  * @typedef {object} Request
  * @property {Prompt} prompt
- * @property {Record<string, unknown>} generate What goes to the engine.
- * @property {number} n How many answers.
+ * @property {Record<string, unknown>} generate Options for the engine.
+ * @property {number} n Number of answers.
  * @property {boolean} stream
- * @property {boolean} usage Whether a stream ends with a chunk that only says what was used.
- * @property {AbortSignal[]} signals Each of them ends it.
- * @property {string} [session] The name of the one that it belongs to.
+ * @property {boolean} usage Whether a stream ends with a chunk that only has the usage.
+ * @property {AbortSignal[]} signals Signals, each of which aborts the request.
+ * @property {string} [session] Name of its session.
  * @property {string} [model]
- * @property {unknown} [wanted] What the answer is to be, if not text.
- * @property {{ name?: string }} [demanded] It must call functions, or the one of this name.
+ * @property {unknown} [wanted] Format of the answer, if not text.
+ * @property {{ name?: string }} [demanded] Set if the answer must call functions, or the function of this name.
  */
 
 /**
  * @typedef {object} EmbeddingRequest
  * @property {Prompt[]} prompts
- * @property {{ dimensions?: number, normalize?: boolean }} embed What goes to the engine.
+ * @property {{ dimensions?: number, normalize?: boolean }} embed Options for the engine.
  * @property {boolean} base64
- * @property {AbortSignal[]} signals Each of them ends it.
+ * @property {AbortSignal[]} signals Signals, each of which aborts the request.
  * @property {string} [model]
  */
 
 /**
  * @param {unknown} value
- * @param {unknown} [options] What goes with it.
+ * @param {unknown} [options] Options beside the request.
  * @returns {Request}
  */
 export function chatRequest(value, options) {
@@ -435,7 +444,7 @@ export function chatRequest(value, options) {
   return { ...split, wanted: request.response_format, demanded: demanded(request) };
 }
 
-/** What must be called. @param {Record<string, any>} request */
+/** Returns the call that `tool_choice` demands, if any. @param {Record<string, any>} request */
 function demanded({ tools = [], tool_choice, response_format }) {
   if (tool_choice === undefined || tool_choice === "auto" || tool_choice === "none") return undefined;
   const name = tool_choice.function?.name;
@@ -445,7 +454,11 @@ function demanded({ tools = [], tool_choice, response_format }) {
   return { name };
 }
 
-/** What the engine is told of tools. @param {unknown[]} tools @param {unknown} choice @param {boolean | undefined} parallel */
+/**
+ * Returns the engine's options for tools.
+ *
+ * @param {unknown[]} tools @param {unknown} choice @param {boolean | undefined} parallel
+ */
 function called(tools, choice, parallel) {
   return {
     tools,
@@ -454,7 +467,7 @@ function called(tools, choice, parallel) {
   };
 }
 
-/** What a conversation has besides its messages. @param {Record<string, any>} request */
+/** Returns the options of a conversation besides its messages. @param {Record<string, any>} request */
 function conversation({ tools = [], tool_choice, parallel_tool_calls, chat_template_kwargs, reasoning_effort }) {
   const variables = { ...chat_template_kwargs, ...(reasoning_effort === undefined ? {} : { reasoning_effort }) };
   return {
@@ -465,7 +478,7 @@ function conversation({ tools = [], tool_choice, parallel_tool_calls, chat_templ
 
 /**
  * @param {unknown} value
- * @param {unknown} [options] What goes with it.
+ * @param {unknown} [options] Options beside the request.
  * @returns {Request}
  */
 export function completionRequest(value, options) {
@@ -477,7 +490,7 @@ export function completionRequest(value, options) {
 
 /**
  * @param {unknown} value
- * @param {unknown} [options] What goes with it.
+ * @param {unknown} [options] Options beside the request.
  * @returns {EmbeddingRequest}
  */
 export function embeddingRequest(value, options) {
@@ -489,10 +502,10 @@ export function embeddingRequest(value, options) {
 }
 
 /**
- * What asks to go on with the answer of a session.
+ * Returns the request to continue the answer of a session.
  *
  * @param {unknown} name
- * @param {unknown} [options] What goes with it.
+ * @param {unknown} [options] Options beside the request.
  * @returns {Request & { session: string }}
  */
 export function resumeRequest(name, options) {
@@ -502,7 +515,7 @@ export function resumeRequest(name, options) {
 }
 
 /**
- * The signals of a request and of what goes with it.
+ * Returns the signals of a request and of its options.
  *
  * @param {Record<string, any>} request
  * @param {unknown} options
@@ -511,7 +524,10 @@ export function resumeRequest(name, options) {
 const signalsOf = (request, options) =>
   [request.signal, withFields("options", options ?? {}).signal].filter((given) => given !== undefined);
 
-/** Whether a value of a field that changes chances changes any: without one, steps stay as short as they are. */
+/**
+ * Whether the value of a field that adjusts probabilities has an effect. Without any, decode steps stay as short as
+ * they are.
+ */
 const asks = (/** @type {string} */ key, /** @type {any} */ value) =>
   value !== undefined && value !== (key === "repetition_penalty" ? 1 : 0) && value.length !== 0;
 

@@ -1,11 +1,11 @@
-/** Rungs of the ladder that are lost again and again: they are left out, and the next one goes on. */
+/** Leaves out rungs that are lost repeatedly, so that the next one is used. */
 
-/** Losses of one rung within a while, after which it is left out. */
+/** Losses of one rung, within the time below, after which it is left out. */
 export const LOSSES = 3;
-/** In milliseconds. */
+/** Time within which losses count together, in milliseconds. */
 const WHILE = 120_000;
 
-/** Which rungs are left out. */
+/** Counts losses, and decides which rungs are left out. */
 export class Rungs {
   /** @type {string[]} Their names, as reports have them. */
   without = [];

@@ -1,4 +1,4 @@
-/** What runtimes that are no browsers do in their own way; `with-node.js` sets it. */
+/** Behaviour that differs in Node.js, Deno and Bun; `with-node.js` sets it. */
 
 /**
  * @typedef {object} FileLike A part of a blob's interface.
@@ -8,10 +8,10 @@
 
 /**
  * @typedef {object} Runtime
- * @property {((url: URL) => Promise<FileLike>) | null} openFile Opens what a `file:` URL names.
- * @property {((url: URL) => Promise<Uint8Array>) | null} readFile Reads all of it.
- * @property {(source: string | URL) => URL} meant What a source that is a text means. Throws if it means nothing.
- * @property {string | null} hub The address of the hub, if the surroundings name another than the usual one.
+ * @property {((url: URL) => Promise<FileLike>) | null} openFile Opens the file of a `file:` URL.
+ * @property {((url: URL) => Promise<Uint8Array>) | null} readFile Reads the file of a `file:` URL.
+ * @property {(source: string | URL) => URL} meant Returns the URL that a text stands for; throws if there is none.
+ * @property {string | null} hub Address of the hub, if the environment sets another than the default.
  */
 
 /** @type {Runtime} */
@@ -22,7 +22,7 @@ export const runtime = {
   hub: null,
 };
 
-/** Storage and locks of the browser, if there are any: Node.js before 21 has no `navigator`. */
+/** Returns the storage and locks of the browser, if there are any. Node.js before 21 does not have `navigator`. */
 export function environment() {
   const { storage, locks } = /** @type {Partial<Navigator>} */ (globalThis.navigator ?? {});
   return { storage, caches: globalThis.caches, locks };

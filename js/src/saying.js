@@ -1,12 +1,12 @@
-/** The parts of a conversation's answer in the shapes of OpenAI's API: what is said, what is thought, and what is called. */
+/** Converts the parts of a chat answer to the format of OpenAI's API: content, reasoning and calls. */
 
 /** @import { AssistantMessage, ChatDelta, ChatFinishReason, FinishReason, ToolCall, ToolCallDelta } from "../index.d.ts" */
 
-/** @typedef {{ said: string } | { thought: string } | { call: { name: string, arguments: string } } | { arguments: string }} Part As the engine tells it. */
+/** @typedef {{ said: string } | { thought: string } | { call: { name: string, arguments: string } } | { arguments: string }} Part A part as the engine reports it. */
 
 const LETTERS = "abcdefghijkmnopqrstuvwxyz2345679";
 
-/** What tells a call from others. Mistral's templates take nine letters and digits, and others anything. */
+/** Returns a new id for a call. Mistral's templates require nine letters and digits; others accept anything. */
 const newId = () => Array.from(crypto.getRandomValues(new Uint8Array(9)), (byte) => LETTERS[byte % LETTERS.length]).join("");
 
 /** Collects the parts of one answer. */
@@ -17,8 +17,8 @@ export class Parts {
   _calls = [];
 
   /**
-   * Takes a piece, and gives what it adds. Of an answer that is gone on with, whose template's options are not known any
-   * more, all is said.
+   * Adds a piece, and returns the new content. In a resumed answer the template's options are not known any more, so
+   * all of it is content.
    *
    * @param {{ text: string, parts?: Part[] }} piece
    */
@@ -36,7 +36,7 @@ export class Parts {
   }
 
   /**
-   * Calls of a delta with another one, or with more arguments of the last one.
+   * Adds a call, or more arguments of the last one, to the calls of a delta.
    *
    * @param {{ call: { name: string, arguments: string } } | { arguments: string }} part
    * @param {ToolCallDelta[]} told
@@ -55,10 +55,10 @@ export class Parts {
     return [...told.slice(0, -1), { ...last, function: { ...last.function, arguments: last.function.arguments + part.arguments } }];
   }
 
-  /** All of them. @returns {AssistantMessage} */
+  /** Returns the complete message. @returns {AssistantMessage} */
   message() {
     const calls = this._calls;
-    // Who only calls says nothing.
+    // An answer that only calls functions has no content.
     const content = this._said === "" && calls.length > 0 ? null : this._said;
     return {
       role: "assistant",
@@ -70,7 +70,7 @@ export class Parts {
   }
 
   /**
-   * What ended the answer.
+   * Returns the reason why the answer ended.
    *
    * @param {FinishReason} reason
    * @returns {ChatFinishReason}

@@ -1,8 +1,8 @@
 /**
- * Serves a core to whoever is at the other end of a port: the same in a worker and on the page's own thread.
+ * Serves a core at a port, in a worker or on the page's own thread.
  *
- * Messages in: `{ id, method, params }` and `{ id, cancel: true }`. Messages out: `{ id, event }`, then one of
- * `{ id, result }` and `{ id, error }`.
+ * Messages in: `{ id, method, params }` and `{ id, cancel: true }`. Messages out: `{ id, event }`, then one of `{ id,
+ * result }` and `{ id, error }`.
  */
 
 import { CrashError, fromEngine, isTrap, throughModule, toWire } from "./errors.js";
@@ -10,43 +10,35 @@ import { CrashError, fromEngine, isTrap, throughModule, toWire } from "./errors.
 /** @import { AnyGpuError } from "./errors.js" */
 
 /**
- * @typedef {object} Port Where messages come and go: a worker's own global, or a `MessagePort`.
+ * @typedef {object} Port A channel for messages: a worker's own global, or a `MessagePort`.
  * @property {(message: any) => void} postMessage
  * @property {((event: MessageEvent) => void) | null} onmessage
  */
 
 /**
- * @typedef {object} Context What a method is called with besides its parameters.
+ * @typedef {object} Context Arguments of a method besides its parameters.
  * @property {AbortSignal} signal
  * @property {(event: unknown) => void} tell
  */
 
 /**
- * @typedef {object} Core What is served.
- * @property {{ __wbg_reset_state?: () => void }} bindings The module that it calls.
+ * @typedef {object} Core A core that can be served.
+ * @property {{ __wbg_reset_state?: () => void }} bindings JavaScript of the module that it calls.
  * @property {AnyGpuError | null} dead Set once the module has trapped.
  * @property {(method: string, params: any, context: Context) => Promise<unknown>} call
  */
 
 /**
- * Modules that trapped. In a worker the module ends with it, but the page's own thread has no other.
+ * Modules that trapped. A worker and its module can be replaced; the page's own thread has only one of each module.
  *
  * @type {WeakSet<object>}
  */
 const trapped = new WeakSet();
 
-/**
- * What ends those that are served on a module.
- *
- * @type {WeakMap<object, Set<(error: unknown) => void>>}
- */
+/** Functions that end the cores served with each module. @type {WeakMap<object, Set<(error: unknown) => void>>} */
 const served = new WeakMap();
 
-/**
- * Starts a module anew if it trapped.
- *
- * @param {Core} core
- */
+/** Restarts a module if it trapped. Returns an error if that fails. @param {Core} core */
 function renew({ bindings }) {
   if (!trapped.has(bindings)) return null;
   try {
@@ -55,7 +47,7 @@ function renew({ bindings }) {
     trapped.delete(bindings);
     return null;
   } catch (cause) {
-    // Old browsers start no large module at once.
+    // Old browsers refuse to start a large module synchronously.
     const why = cause instanceof Error ? cause.message : cause;
     return new CrashError(`the engine stopped on this thread before and does not start anew (${why}); reload the page`, { cause });
   }
@@ -87,9 +79,12 @@ export function serve(port, core) {
   const all = served.get(core.bindings) ?? new Set();
   served.set(core.bindings, all.add(end));
 
-  /** After a trap nothing in the module may be called again, by no one, and what waits for it would wait forever. */
+  /**
+   * Ends all cores of the module after a trap. Nothing in the module may be called again, and calls that wait for it
+   * would wait forever.
+   */
   const crash = (/** @type {unknown} */ error) => {
-    // By now others may be served on the module, which was started anew.
+    // The module may have been restarted, and serve other cores by now.
     if (ended) return;
     trapped.add(core.bindings);
     for (const other of all.add(end)) other(error);

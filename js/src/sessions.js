@@ -1,4 +1,4 @@
-/** The sessions of an engine, for the page. */
+/** The API of an engine's sessions. */
 
 import { OptionsError } from "./errors.js";
 import { sessionName } from "./request.js";
@@ -6,7 +6,7 @@ import { sessionName } from "./request.js";
 /** @import { Sessions } from "../index.d.ts" */
 /** @import { Request } from "./request.js" */
 
-/** @typedef {(method: string, params: object, signal?: AbortSignal) => Promise<any>} Call Asks the engine. */
+/** @typedef {(method: string, params: object, signal?: AbortSignal) => Promise<any>} Call Calls the engine. */
 
 /**
  * @param {Call} call
@@ -19,7 +19,7 @@ export const sessionsOf = (call) => ({
 });
 
 /**
- * What asks for the rest of a session's answer: the same again, with what was generated already.
+ * Returns the request for the rest of a session's answer: the original one, with the tokens generated so far.
  *
  * @param {Call} call
  * @param {string} session
@@ -29,7 +29,7 @@ export const sessionsOf = (call) => ({
 export async function recall(call, session, signal) {
   const asked = await call("asked", { session }, signal);
   if (asked === null) {
-    const message = `there is no answer to go on with in the session ${session}; ask for one`;
+    const message = `there is no answer to continue in the session ${session}; ask for one`;
     throw new OptionsError(message, { field: "session" });
   }
   const { prompt, done, generate } = asked;

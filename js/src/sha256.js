@@ -1,4 +1,4 @@
-/** SHA-256 of bytes that are there as a whole. */
+/** SHA-256 of bytes in memory. */
 
 /** @import { Digest } from "./source.js" */
 

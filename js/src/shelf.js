@@ -1,7 +1,7 @@
 /**
- * Where the store has its entries: a record for each, and the parts that it names, under a name that is never used
- * twice. The record is written last; so a failure before that leaves bytes that no entry names, which are removed at
- * once or, after a crash, by whoever opens the store next.
+ * Storage of the cache's entries: a record for each, and the parts that it names, under a name that is never used
+ * twice. The record is written last. A failure before that leaves bytes that no entry names; they are removed at once
+ * or, after a crash, when the store is opened next.
  */
 
 import { isEntry, nameOf } from "./entry.js";
@@ -13,16 +13,16 @@ import { hold } from "./turns.js";
 /** @import { Entry } from "./entry.js" */
 /** @import { Files } from "./opfs.js" */
 
-/** The lock of the store, and how those of its entries begin. */
+/** Name of the store's lock, and beginning of the names of its entries' locks. */
 export const STORE_LOCK = "anygpu";
-/** How the name of a record ends of what is not whole yet. */
+/** Ending of the name of an unfinished entry's record. */
 export const UNFINISHED = ".unfinished";
-/** What nobody went on with for so long is removed, in milliseconds. */
+/** How long an unfinished entry is kept, in milliseconds. */
 const FORGOTTEN = 7 * 24 * 3600 * 1000;
-/** How files end that are ours, or were those of an earlier version. */
+/** Endings of the names of files of this package, earlier versions included. */
 const OURS = [".json", ".part", ".bytes"];
 
-/** Entries by their names. Whoever changes them holds the lock of the store. */
+/** Entries by their names. They must only be changed under the lock of the store. */
 export class Shelf {
   files;
   _records;
@@ -42,10 +42,10 @@ export class Shelf {
   }
 
   /**
-   * Removes an entry: one that is not whole, or the least recently used.
+   * Removes an entry: an unfinished one if there is one, else the least recently used.
    *
-   * @param {string} but The key of one that stays.
-   * @returns {Promise<boolean>} Whether there was one that nobody reads or writes.
+   * @param {string} but Key of the entry that must stay.
+   * @returns {Promise<boolean>} Whether there was an entry that is not in use.
    */
   async _evictOne(but) {
     const entries = (await this._entries()).filter((entry) => entry.key !== but).reverse();
@@ -63,7 +63,7 @@ export class Shelf {
     return false;
   }
 
-  /** Removes what no record names and nobody holds, records that make no sense, and what nobody went on with. */
+  /** Removes parts that no record names and nobody uses, invalid records, and unfinished entries that are too old. */
   async _sweep() {
     const entries = await this._entries();
     for (const entry of entries) {
@@ -90,7 +90,8 @@ export class Shelf {
   }
 
   /**
-   * Removes parts that no entry names any more. If somebody uses them, whoever opens the store next removes them.
+   * Removes the parts of an entry that has no record any more. If they are in use, they are removed when the store is
+   * opened next.
    *
    * @param {string} id
    */
@@ -118,7 +119,7 @@ export class Shelf {
   }
 
   /**
-   * @param {string} name Of its record.
+   * @param {string} name Name of its record.
    * @returns {Promise<Entry | null>} Null if there is none, or none that can be understood.
    */
   async _entry(name) {
@@ -131,11 +132,7 @@ export class Shelf {
     await this._records.write(await this._nameOf(entry), entry);
   }
 
-  /**
-   * The name of an entry's record.
-   *
-   * @param {Entry} entry
-   */
+  /** Returns the name of an entry's record. @param {Entry} entry */
   async _nameOf(entry) {
     return `${await nameOf(entry.key)}${entry.whole ? "" : UNFINISHED}`;
   }
@@ -150,7 +147,7 @@ export class Shelf {
   }
 
   /**
-   * Takes the lock of an entry, if it can be had at once.
+   * Takes the lock of an entry, if it is free.
    *
    * @param {string} id
    * @param {LockMode} mode

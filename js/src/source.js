@@ -1,12 +1,11 @@
 /**
- * Where the engine reads a file from: `{ size, readAt(offset, length), pause(), finish(), abort() }`. What `readAt`
- * returns is valid until the next call: the engine copies it.
+ * Sources that the engine reads a file from: `{ size, readAt(offset, length), pause(), finish(), abort() }`. The result
+ * of `readAt` is valid until the next call; the engine copies it.
  *
- * A blob (a file that the user chose, bytes) is read directly. A URL is read in order, once, while the same bytes go to
- * the cache and to the digest; what the engine wants again comes from the cache or from another request. JavaScript's
- * memory holds no more than the piece that the engine reads, of at most 4 MiB, four parts of the cache of that size, one
- * piece that has a digest of its own, and the result of one network read; and while the engine chooses a backend, what
- * arrives meanwhile, of at most 32 MiB.
+ * A blob (a chosen file, or bytes) is read directly. A URL is read once, in order, while the same bytes go to the cache
+ * and to the digest. Bytes that the engine needs again come from the cache or from another request. JavaScript's memory
+ * holds at most the piece that the engine reads (up to 4 MiB), four parts of the cache of that size, one piece with a
+ * digest of its own, the result of one network read, and up to 32 MiB that arrive while the engine chooses a backend.
  */
 
 import { throwIfAborted } from "./abort.js";
@@ -19,29 +18,31 @@ import { spool } from "./stream.js";
 /** @import { Remote } from "./remote.js" */
 /** @import { FileLike } from "./runtime.js" */
 
-/** How much is read at once by default. In bytes. */
+/** Size of a read by default. In bytes. */
 const PIECE = 4 << 20;
-/** What is said of a download that was kept as a blob, since its server sends no parts of files, and cannot be read. */
+/**
+ * Error for a download that was held as a blob, because its server does not support ranges, and that cannot be read.
+ */
 const NOT_HELD =
   "the browser did not hold the whole download; use a server that answers requests for ranges, or let the file be cached";
 
 /**
- * @typedef {object} Digest SHA-256 of what comes in pieces.
+ * @typedef {object} Digest SHA-256 of bytes that come in pieces.
  * @property {(bytes: Uint8Array) => void} update
  * @property {() => string} hex
  */
 
 /**
- * @typedef {object} Recorder A cache entry in the making.
+ * @typedef {object} Recorder An unfinished cache entry.
  * @property {number} position How much of the file it has; the rest is appended in order.
- * @property {(bytes: Uint8Array) => Promise<void>} write Appends.
- * @property {(offset: number, length: number) => Promise<Uint8Array>} read What was appended.
+ * @property {(bytes: Uint8Array) => Promise<void>} write Appends bytes.
+ * @property {(offset: number, length: number) => Promise<Uint8Array>} read Reads bytes that were appended.
  * @property {(facts: Facts) => Promise<void>} commit Makes the entry visible.
  * @property {(keep?: boolean) => Promise<void>} abort Gives up; a later attempt may go on if it is told to keep.
  */
 
 /**
- * @typedef {object} Facts What is known of a file once it is whole.
+ * @typedef {object} Facts Facts about a complete file.
  * @property {string | null} sha256
  * @property {string | null} manifest
  * @property {string | null} etag
@@ -57,20 +58,20 @@ const NOT_HELD =
  * @property {() => void} close
  */
 
-/** A blob. */
+/** A source that reads a blob. */
 export class BlobSource {
   _blob;
   _why;
-  /** Its parts of the size that is read at once. @type {Ahead<Uint8Array>} */
+  /** Parts of the blob, read ahead. @type {Ahead<Uint8Array>} */
   _parts;
   _piece = new Piece();
   _index = -1;
-  /** The part that was read last. @type {Uint8Array} */
+  /** Part that was read last. @type {Uint8Array} */
   _bytes = new Uint8Array(0);
 
   /**
    * @param {FileLike} blob
-   * @param {string} [why] What happened if it cannot be read, and what can be done.
+   * @param {string} [why] Likely cause if the blob cannot be read, and what to do.
    */
   constructor(blob, why = "it was changed or removed after it was chosen, so choose it again") {
     this._blob = blob;
@@ -119,7 +120,7 @@ export class BlobSource {
   }
 
   /**
-   * Reads the whole, one piece after the other.
+   * Reads the blob piece by piece.
    *
    * @param {AbortSignal} signal
    * @param {(bytes: Uint8Array) => Promise<void>} pass
@@ -145,36 +146,29 @@ export class BlobSource {
  * @property {Recorder | null} recorder
  * @property {(error: unknown) => void} onRecorderFailure May throw, which makes loading fail.
  * @property {Digest | null} digest
- * @property {string | null} sha256 What the digest must be.
+ * @property {string | null} sha256 Expected digest.
  * @property {string | null} manifest The digest of the digests that the streams are held to.
  * @property {(position: number) => Stream} newStream
  * @property {(loaded: number) => void} onBytes
  */
 
-/** A file on a server. */
+/** A source that reads a file on a server. */
 export class UrlSource {
   _remote;
   _options;
   _recorder;
   /**
-   * The file in order from its beginning, recorded as it passes; null if nothing wants that.
+   * Stream of the file in order from its beginning, recorded as it passes; null if neither the cache nor a digest needs
+   * it.
    *
    * @type {Stream | null}
    */
   _main = null;
-  /**
-   * Any other part of it.
-   *
-   * @type {Stream | null}
-   */
+  /** Stream from any other position. @type {Stream | null} */
   _side = null;
-  /**
-   * The whole, if the server has no ranges and the engine reads back and forth.
-   *
-   * @type {BlobSource | null}
-   */
+  /** The whole file, if the server has no ranges and the engine reads back and forth. @type {BlobSource | null} */
   _whole = null;
-  /** The stream that it began with. */
+  /** Stream that the source began with. */
   _early;
   _piece = new Piece();
   _loaded = 0;
@@ -214,18 +208,18 @@ export class UrlSource {
     return this._recorder === null ? this._aside(offset, length) : this._recorded(this._recorder, offset, length);
   }
 
-  /** Reads on while the engine does something else. */
+  /** Reads ahead while the engine does something else. */
   readOn() {
     if (this._early === (this._main ?? this._side)) this._early.readOn();
   }
 
-  /** Holds no connection until it is read again. */
+  /** Closes its connections until the next read. */
   pause() {
     this._main?.close();
     this._side?.close();
   }
 
-  /** Reads what is left, checks the digest, and keeps the file. */
+  /** Reads the rest, checks the digest, and stores the file. */
   async finish() {
     const { digest, sha256, manifest } = this._options;
     this._side?.close();
@@ -242,7 +236,7 @@ export class UrlSource {
     const { etag, lastModified } = this._remote;
     try {
       await recorder.commit({ sha256: actual, manifest, etag, lastModified });
-      // Whatever happens to other files of the model, this one is whole.
+      // This file is complete, whatever happens to the model's other files.
       this._recorder = null;
     } catch (error) {
       await this._recordingFailed(error);
@@ -263,7 +257,7 @@ export class UrlSource {
   }
 
   /**
-   * What was recorded, or if that fails the server's.
+   * Returns recorded bytes, or downloads them if that fails.
    *
    * @param {Recorder} recorder
    * @param {number} offset
@@ -280,7 +274,7 @@ export class UrlSource {
   }
 
   /**
-   * Bytes that the main stream does not provide.
+   * Returns bytes that the main stream does not provide.
    *
    * @param {number} offset
    * @param {number} length

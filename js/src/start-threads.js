@@ -1,23 +1,23 @@
 /**
- * Threads of a module that shares its memory: workers of the engine's worker, which compute parts of what it computes. Each
- * runs the script of that worker, so that bundlers need to know of one only. What is here belongs to the builds for pages that
- * may have threads.
+ * Threads of a wasm module with shared memory: workers of the engine's worker, which compute a share of its work. Each
+ * runs that worker's own script, so that bundlers only need one. This code is only in the builds for pages that may use
+ * threads.
  */
 
 import { within } from "./patience.js";
 
-/** By this name a worker knows that it is a thread. */
+/** Name by which a worker knows that it is a thread. */
 const NAME = "anygpu thread";
-/** A thread that is not there after this long is done without. In milliseconds. */
+/** How long a thread may take to start, in milliseconds. The engine continues without those that take longer. */
 const START_LIMIT = 10_000;
 
 /**
- * @typedef {object} Sharing What the JavaScript of a module with threads has besides.
+ * @typedef {object} Sharing The additional functions of a module with threads.
  * @property {(start: { module: WebAssembly.Module, memory: WebAssembly.Memory }) => unknown} initSync
  * @property {() => [WebAssembly.Module, WebAssembly.Memory]} thread_parts
  * @property {(others: number, refused?: string) => void} thread_share
  * @property {() => void} thread_compute
- * @property {(start: () => Promise<void>) => void} [before_cpu] Of the engine.
+ * @property {(start: () => Promise<void>) => void} [before_cpu] Sets a callback before the CPU backend opens; only in the engine's module.
  */
 
 /** Whether this worker is a thread. */
@@ -31,7 +31,8 @@ export function isThread() {
  * @param {Sharing} bindings
  */
 export function compute(bindings) {
-  // The first message has what to start with. Another says that all are there, and from then on this thread hears nothing.
+  // The first message has the module and its memory. The second says that all threads are there; after it this thread
+  // handles no more messages.
   globalThis.onmessage = ({ data }) => {
     if (data === null) return bindings.thread_compute();
     bindings.initSync(data);
@@ -40,7 +41,7 @@ export function compute(bindings) {
 }
 
 /**
- * Starts threads beside this one. If fewer can be started, there are fewer, and the reason is told.
+ * Starts threads beside this one. If fewer can be started, the reason is reported.
  *
  * @param {Sharing} bindings
  * @param {number} wanted This one included.
@@ -71,7 +72,7 @@ export async function startThreads(bindings, wanted) {
 }
 
 /**
- * When a thread has started.
+ * Resolves when a thread has started.
  *
  * @param {Worker} worker
  * @param {object} parts

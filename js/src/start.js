@@ -1,4 +1,4 @@
-/** Starts wasm modules, and knows the digest of what was started. */
+/** Starts wasm modules, and computes the digest of their bytes. */
 
 import { runtime } from "./runtime.js";
 import { sha256 } from "./sha256.js";
@@ -6,7 +6,7 @@ import { sha256 } from "./sha256.js";
 /**
  * @typedef {object} Startable The JavaScript of a module.
  * @property {(start: { module_or_path: Promise<Response> }) => Promise<unknown>} default
- * @property {new () => import("./source.js").Digest} [Sha256] Of the engine.
+ * @property {new () => import("./source.js").Digest} [Sha256] Class for digests, only in the engine's module.
  */
 
 /**
@@ -15,15 +15,11 @@ import { sha256 } from "./sha256.js";
  * @property {Promise<string>} digest SHA-256 of the very bytes that were compiled.
  */
 
-/**
- * A page's own thread has each module once, whoever asks for it.
- *
- * @type {WeakMap<object, Started>}
- */
+/** Modules that were started. Each is started once per thread. @type {WeakMap<object, Started>} */
 const modules = new WeakMap();
 
 /**
- * Starts a module, unless that was done before. What failed may be tried again.
+ * Starts a module, unless it was started before. A failed start may be repeated.
  *
  * @param {Startable} bindings
  * @param {URL} url
@@ -34,19 +30,19 @@ export function start(bindings, url) {
   if (before !== undefined) return before;
   const answer = fetched(url);
   const response = answer.then((both) => both.response);
-  // `ready` tells of it.
+  // The error is reported through `ready`.
   response.catch(() => {});
   const ready = bindings.default({ module_or_path: response });
   const started = { ready, digest: digest(bindings, answer, ready) };
   modules.set(bindings, started);
   ready.catch(() => modules.delete(bindings));
-  // Whoever asks for it sees the error.
+  // The error is seen by the caller who asks for the digest.
   started.digest.catch(() => {});
   return started;
 }
 
 /**
- * An answer and its copy, which have the same bytes: the address is not asked again.
+ * Fetches a module, and returns the response and a copy, so that the digest does not need a second request.
  *
  * @param {URL} url
  */
@@ -56,7 +52,7 @@ async function fetched(url) {
 }
 
 /**
- * A file as an answer.
+ * Reads a file as a response.
  *
  * @param {URL} url
  * @param {(url: URL) => Promise<Uint8Array>} read

@@ -1,9 +1,9 @@
 /**
- * The models that the browser keeps.
+ * The cache of models in the browser's storage.
  *
- * What is downloaded has a record of how far it is, apart from that of the version before, which stays until the new
- * one is whole. Several tabs share a store: who reads or writes parts holds a lock on their entry, and who changes what
- * entries there are holds the lock of the store.
+ * A download has a record of its progress, separate from that of the file's old version, which stays until the new one
+ * is complete. Several tabs share the store: reading or writing parts needs a lock on their entry, and changing the set
+ * of entries needs the lock of the store.
  */
 
 import { throwIfAborted } from "./abort.js";
@@ -22,7 +22,7 @@ import { hold, holdAfter } from "./turns.js";
 /** @import { Version } from "./remote.js" */
 
 /**
- * @typedef {object} Environment What a browser gives; a part of `globalThis` and of `navigator`.
+ * @typedef {object} Environment Interfaces of the browser; a part of `globalThis` and of `navigator`.
  * @property {StorageManager} [storage]
  * @property {CacheStorage} [caches]
  * @property {LockManager} [locks]
@@ -46,8 +46,8 @@ import { hold, holdAfter } from "./turns.js";
 
 /**
  * @typedef {object} Room
- * @property {number} maxBytes What the store may hold.
- * @property {number} reserved Bytes that other entries in the making are still to have.
+ * @property {number} maxBytes Limit of the store.
+ * @property {number} reserved Bytes that other unfinished entries still need.
  */
 
 /** The store of this site. */
@@ -73,7 +73,7 @@ export class Store extends Shelf {
    */
   static async open(environment) {
     const { storage, locks, limit } = environment;
-    // Without locks, tabs could remove each other's files. Browsers without them hardly have WebGL2.
+    // Without locks, tabs could remove each other's files. Browsers without locks hardly have WebGL2.
     if (locks === undefined) return null;
     const files = await openFiles(environment);
     if (files === null) return null;
@@ -81,7 +81,7 @@ export class Store extends Shelf {
     try {
       await store._exclusively(() => store._sweep());
     } catch {
-      // Storage that cannot be listed is of no use, but no reason to fail.
+      // Storage that cannot be listed is of no use, but loading works without it.
       return null;
     }
     return store;
@@ -103,30 +103,26 @@ export class Store extends Shelf {
         const release = entry && (await this._hold(entry.id, "shared"));
         if (entry === null || release === null) return null;
         entry.used = Date.now();
-        // If there is no room for it, only the order of eviction suffers.
+        // If it cannot be written, only the order of eviction suffers.
         await this._write(entry).catch(() => {});
         return { entry, parts: new Parts(this.files, entry.id, entry.size, entry.parts), release };
       }),
     );
   }
 
-  /**
-   * Changes what is known of an entry that is whole.
-   *
-   * @param {Entry} entry
-   */
+  /** Updates the record of a complete entry. @param {Entry} entry */
   update(entry) {
     return guarded(() =>
       this._exclusively(async () => {
         const now = await this._entry(await this._nameOf(entry));
-        // Another tab may have deleted it, or downloaded a newer version.
+        // Another tab may have deleted the entry, or downloaded a newer version.
         if (now?.id === entry.id) await this._write(entry);
       }),
     );
   }
 
   /**
-   * Removes what there is of a file, whole or not.
+   * Removes a file from the store, complete or not.
    *
    * @param {string} key
    * @returns {Promise<boolean>} Whether it was there.
@@ -141,7 +137,7 @@ export class Store extends Shelf {
     );
   }
 
-  /** Removes all. */
+  /** Removes all files. */
   clear() {
     return guarded(() =>
       this._exclusively(async () => {
@@ -157,7 +153,7 @@ export class Store extends Shelf {
   }
 
   /**
-   * Waits until it is this tab's turn to download a file, as long as the one whose turn it is gets on.
+   * Waits for this tab's turn to download a file, as long as the tab whose turn it is makes progress.
    *
    * @param {string} key
    * @param {Queueing} how
@@ -184,7 +180,7 @@ export class Store extends Shelf {
   }
 
   /**
-   * What an earlier attempt left of a file, to go on with. Only who has the file's turn may ask.
+   * Returns the unfinished entry that an earlier attempt left. The caller must have the file's turn.
    *
    * @param {string} key
    * @param {Room} room
@@ -228,21 +224,13 @@ export class Store extends Shelf {
     });
   }
 
-  /**
-   * Records how far an entry is.
-   *
-   * @param {Entry} entry
-   */
+  /** Records the progress of an entry. @param {Entry} entry */
   note(entry) {
     entry.used = Date.now();
     return guarded(() => this._exclusively(() => this._write(entry)));
   }
 
-  /**
-   * Makes an entry visible that is whole.
-   *
-   * @param {Entry} entry
-   */
+  /** Makes a complete entry visible. @param {Entry} entry */
   finish(entry) {
     return guarded(() =>
       this._exclusively(async () => {
@@ -250,7 +238,7 @@ export class Store extends Shelf {
         const before = await this._entry(name);
         entry.created = entry.used = Date.now();
         await this._records.write(name, { ...entry, whole: true });
-        // From here on it is there, whatever is left behind.
+        // The entry is stored from here on, even if old files remain.
         await this._records.remove(`${name}${UNFINISHED}`).catch(() => {});
         if (before !== null) await this._removeParts(before.id).catch(() => {});
       }),
@@ -258,7 +246,7 @@ export class Store extends Shelf {
   }
 
   /**
-   * Removes an entry in the making, whose lock is held.
+   * Removes an unfinished entry, whose lock is held.
    *
    * @param {Entry} entry
    * @param {boolean} noted Whether it has a record.
@@ -267,16 +255,16 @@ export class Store extends Shelf {
     return this._exclusively(async () => {
       const name = await nameOf(entry.key);
       if (noted) await this._records.remove(`${name}${UNFINISHED}`);
-      // What failed may have been done all the same.
+      // A write that failed may still have happened.
       if ((await this._entry(name))?.id === entry.id) await this._records.remove(name);
       await this._removeFiles(entry.id);
     });
   }
 
   /**
-   * Writes, and removes others if there is no room.
+   * Writes, and removes other entries if there is no room.
    *
-   * @param {string} key Of an entry that stays.
+   * @param {string} key Key of the entry that must stay.
    * @param {() => Promise<void>} write
    */
   makingRoom(key, write) {

@@ -1,8 +1,8 @@
 /**
- * A file on a server, read as a stream that begins anywhere and resumes after a dropped connection.
+ * A stream of a file on a server that begins anywhere and resumes after a dropped connection.
  *
- * A stream that resumes asks for the last bytes again that it has, and compares them: a server that sends the wrong
- * part is found out whatever its headers say, or hide from scripts of other origins.
+ * A stream that resumes asks for its last bytes again, and compares them. So a server that sends the wrong part is
+ * noticed, even if its headers are wrong or hidden from scripts of other origins.
  */
 
 import { reasonOf, throwIfAborted } from "./abort.js";
@@ -12,25 +12,25 @@ import { barred, isBarred, isOffline } from "./refusal.js";
 /** @import { Connection } from "./connection.js" */
 /** @import { Remote } from "./remote.js" */
 
-/** The first pause before another attempt, in milliseconds; each further one is twice as long. */
+/** First pause before another attempt, in milliseconds; each further one is twice as long. */
 const FIRST_PAUSE = 250;
-/** A forward jump of up to this many bytes is read and dropped; a longer one is worth a new request. */
+/** Forward jump, in bytes, up to which bytes are read and dropped; a longer one is worth a new request. */
 const READ_OVER = 1 << 20;
-/** So many of the last bytes are asked for again when a stream resumes. */
+/** Number of the last bytes that are asked for again when a stream resumes. */
 const OVERLAP = 4096;
-/** Bytes that are collected for a growing blob before they are handed to the browser. */
+/** Number of bytes that are collected for a growing blob before they are handed to the browser. */
 const SPOOL_PIECE = 4 << 20;
 
-/** A file from some position on, in order. What comes waits in the browser until it is asked for. */
+/** A file in order from a position. Bytes that arrive wait in the browser until they are asked for. */
 export class RemoteStream {
   _remote;
   /** @type {Connection | null} */
   _connection = null;
-  /** Came, but was not asked for yet. */
+  /** Bytes that arrived, but were not asked for yet. */
   _rest = /** @type {Uint8Array} */ (new Uint8Array(0));
-  /** The last bytes that came, which is what the server has to repeat when the stream resumes. */
+  /** Last bytes that arrived, which the server has to repeat when the stream resumes. */
   _tail;
-  /** Consecutive attempts that brought nothing. */
+  /** Number of consecutive attempts without progress. */
   _failures = 0;
 
   /**
@@ -45,7 +45,7 @@ export class RemoteStream {
   }
 
   /**
-   * Asks the server; afterwards what the remote says of the file is known.
+   * Asks the server; afterwards the remote's facts about the file are known.
    *
    * @param {Remote} remote
    * @returns {Promise<RemoteStream>} The file from its beginning.
@@ -56,13 +56,13 @@ export class RemoteStream {
     return stream;
   }
 
-  /** Makes the connection. */
+  /** Opens the connection. */
   async connect() {
     if (this._connection === null) await this._retrying(() => this._open());
   }
 
   /**
-   * The next bytes, as many as are there; they stay until the next call.
+   * Returns the next bytes, as many as are there. They are valid until the next call.
    *
    * @param {number} [most]
    * @returns {Promise<Uint8Array | null>} Null at the end of the file.
@@ -76,13 +76,13 @@ export class RemoteStream {
     return bytes;
   }
 
-  /** Whether it can be brought to a position for less than a new request costs. */
+  /** Whether it can be moved to a position for less than the cost of a new request. */
   reaches(/** @type {number} */ position) {
     const distance = position - this.position;
     return distance >= 0 && (distance <= READ_OVER || !this._remote.ranges);
   }
 
-  /** Ends the connection. */
+  /** Closes the connection. */
   close() {
     this._connection?.close();
     this._connection = null;
@@ -109,7 +109,7 @@ export class RemoteStream {
   }
 
   /**
-   * Of what a connection brought, what was not there yet.
+   * Returns the new ones of a connection's bytes, after comparing the repeated ones.
    *
    * @param {Connection} connection
    * @param {Uint8Array} value
@@ -150,13 +150,13 @@ export class RemoteStream {
   }
 
   /**
-   * Throws if the server is there, but is not for this page: more attempts would be in vain.
+   * Throws if the server is reachable, but does not allow this page to read it: more attempts would be in vain.
    *
    * @param {Dropped} error
    */
   async _barred({ status, cause }) {
     const { retries, url, signal } = this._remote;
-    // One failure may be an accident.
+    // A single failure may be an accident.
     const asks = this._failures === Math.min(2, retries + 1) && status === null && this._remote.isUnheard();
     if (asks && (await isBarred(url))) throw this._remote.error(barred(url), { cause });
     throwIfAborted(signal);
@@ -179,7 +179,7 @@ export class RemoteStream {
         if (!(error instanceof Dropped)) throw error;
         this._failures += 1;
         await this._barred(error);
-        // Without its size there is no telling where to resume a file that began to arrive.
+        // If a file of unknown size has begun to arrive, it cannot be resumed.
         if (this._failures > retries || (this._remote.size === null && this.position > 0)) {
           const { status, cause, message } = error;
           const tried = this._failures === 1 ? "" : ` in ${this._failures} attempts`;
@@ -196,7 +196,7 @@ export class RemoteStream {
 }
 
 /**
- * The rest of a stream as a blob, which the browser may keep on disk.
+ * Reads the rest of a stream into a blob, which the browser may keep on disk.
  *
  * @param {Pick<RemoteStream, "next" | "close">} stream
  * @param {(bytes: number) => void} onBytes

@@ -1,4 +1,4 @@
-/** An answer in pieces, as OpenAI's client has it. */
+/** A streamed answer, with the interface of OpenAI's client. */
 
 /**
  * @template Chunk
@@ -30,7 +30,7 @@ export class Stream {
 
   /** @returns {Promise<IteratorResult<Chunk, undefined>>} */
   async return() {
-    // A generator that waits for its next piece would not hear of its end before.
+    // A generator that waits for its next piece notices its end only through the signal.
     this.controller.abort();
     return this._pieces.return(undefined).catch(() => ({ value: undefined, done: true }));
   }

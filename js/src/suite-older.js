@@ -1,4 +1,4 @@
-/** The conformance suite, on the module for older browsers. */
+/** The conformance suite with the wasm module for older browsers. */
 
 import * as bindings from "../wasm/older/conformance.js";
 import { Suite } from "./suite.js";

@@ -1,4 +1,4 @@
-/** The conformance suite, on the module for pages that may have threads. */
+/** The conformance suite with the wasm module for pages that may use threads. */
 
 import * as bindings from "../wasm/threads/conformance.js";
 import { startThreads } from "./start-threads.js";

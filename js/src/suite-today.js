@@ -1,4 +1,4 @@
-/** The conformance suite, on the module for browsers of today. */
+/** The conformance suite with the wasm module for current browsers. */
 
 import * as bindings from "../wasm/conformance.js";
 import { Suite } from "./suite.js";

@@ -1,4 +1,4 @@
-/** The entry of the conformance suite's worker in older browsers. */
+/** Entry of the conformance suite's worker in older browsers. */
 
 import { suite } from "./suite-older.js";
 import { serve } from "./serve.js";

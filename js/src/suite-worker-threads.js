@@ -1,4 +1,4 @@
-/** The entry of the conformance suite's worker in pages that may have threads, and of its threads. */
+/** Entry of the conformance suite's worker, and of its threads, in pages that may use threads. */
 
 import * as bindings from "../wasm/threads/conformance.js";
 import { serve } from "./serve.js";

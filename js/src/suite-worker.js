@@ -1,4 +1,4 @@
-/** The entry of the conformance suite's worker. */
+/** Entry of the conformance suite's worker. */
 
 import { suite } from "./suite-today.js";
 import { serve } from "./serve.js";

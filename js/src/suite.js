@@ -1,4 +1,4 @@
-/** The conformance suite behind a port. Its wasm module is loaded by nothing else. */
+/** The conformance suite behind a port. Nothing else loads its wasm module. */
 
 import { CrashError } from "./errors.js";
 import { features } from "./features.js";
@@ -7,7 +7,7 @@ import { live } from "./vital.js";
 
 /** @import { Context } from "./serve.js" */
 
-/** @typedef {import("./module.js").Functions<typeof import("../wasm/conformance.js")>} Bindings What all builds have. */
+/** @typedef {import("./module.js").Functions<typeof import("../wasm/conformance.js")>} Bindings Functions that all builds have. */
 
 /**
  * Runs the suite.
@@ -20,8 +20,8 @@ export class Suite extends Module {
 
   /**
    * @param {Bindings} bindings
-   * @param {URL} url Of the module itself.
-   * @param {((threads: number) => Promise<void>) | null} share Has so many threads share the CPU's work.
+   * @param {URL} url Address of the module.
+   * @param {((threads: number) => Promise<void>) | null} share Makes this many threads share the CPU's work.
    */
   constructor(bindings, url, share = null) {
     super(bindings, url);
@@ -44,7 +44,7 @@ export class Suite extends Module {
       case "dispose":
         return this.idle();
       default:
-        throw new CrashError(`the suite knows no ${method}; use files of one version of this package`);
+        throw new CrashError(`the suite does not know ${method}; use files of one version of this package`);
     }
   }
 

@@ -1,4 +1,4 @@
-/** Short texts of servers. */
+/** Downloads of short texts. */
 
 import { FileError } from "./errors.js";
 import { RemoteStream } from "./stream.js";
@@ -8,7 +8,7 @@ import { RemoteStream } from "./stream.js";
 /**
  * @param {Remote} remote
  * @param {number} longest In bytes.
- * @param {string} what What it should be.
+ * @param {string} what Name of what the text should be, for the error.
  */
 export async function downloadText(remote, longest, what) {
   const stream = await RemoteStream.open(remote);

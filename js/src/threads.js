@@ -1,17 +1,17 @@
 /**
- * How many threads an engine may have. Only pages that are isolated from other origins may share memory. A worker waits for its
- * threads, which a page must not, so that an engine on the page's own thread has none.
+ * Number of threads of an engine. Only cross-origin isolated pages may share memory. A worker can wait for its threads;
+ * a page must not, so an engine on the page's own thread has none.
  */
 
 /** @import { BackendChoice } from "../index.d.ts" */
 
-/** Threads unless more are asked for: small models gain nothing from more. */
+/** Default limit of threads: small models gain nothing from more. */
 const USUAL = 8;
-/** Pages of memory that the module may grow to: all that there are. */
+/** Pages of memory that the module may grow to: the largest possible number. */
 const PAGES = 65_536;
 
 /**
- * How many threads an engine has.
+ * Returns the number of threads of an engine.
  *
  * @param {BackendChoice} backend
  * @param {number} [wanted]
@@ -26,7 +26,9 @@ export function threadsOf(backend, wanted, page = globalThis) {
 /** @type {boolean | null} */
 let shares = null;
 
-/** Whether this browser sets so much memory apart, and can wait for it without blocking. */
+/**
+ * Whether this browser can reserve so much shared memory, and has `Atomics.waitAsync`, which waits without blocking.
+ */
 function mayShare() {
   if (shares === null) {
     try {

@@ -1,21 +1,21 @@
-/** What was found on the devices of this browser by tuning and by selection, in its origin private file system. */
+/** Stores the results of tuning and selection for the devices of this browser, in its origin private file system. */
 
 import { openFiles } from "./filing.js";
 
 /** @import { Files } from "./opfs.js" */
 /** @import { Environment } from "./store.js" */
 
-/** Not in the folder of the models, which is swept. */
+/** Name of the folder. It is not the models' folder, which is swept. */
 const FOLDER = "anygpu-tuning";
 const TUNED = "tuning.json";
 const PROVEN = "proven.json";
-/** A file that is longer was not written by this package. In bytes. */
+/** Limit for a file, in bytes; this package does not write longer ones. */
 const LONGEST = 1 << 20;
 
 /**
  * @typedef {object} Found
- * @property {unknown[]} [tuned] Absent if nothing was found, or it cannot be read: that costs speed only.
- * @property {{ module: string, proofs: unknown }} [proven] What a module proved. Likewise.
+ * @property {unknown[]} [tuned] Tuned values. Absent if there are none, or they cannot be read; that only costs speed.
+ * @property {{ module: string, proofs: unknown }} [proven] Self-tests that passed, with the digest of the module that ran them. Absent likewise.
  */
 
 /**

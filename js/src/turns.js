@@ -1,9 +1,9 @@
-/** Locks between the tabs of a site, and whose turn it is to download a file that several of them want. */
+/** Locks between the tabs of a site, and turns to download a file that several tabs want. */
 
 import { throwIfAborted } from "./abort.js";
 import { afterAwake } from "./patience.js";
 
-/** Between two looks at what another tab does, in milliseconds. */
+/** Interval between two looks at another tab's progress, in milliseconds. */
 const LOOK = 500;
 
 /**
@@ -12,7 +12,7 @@ const LOOK = 500;
  * @param {LockManager} locks
  * @param {string} name
  * @param {LockOptions} options
- * @returns {Promise<(() => void) | null>} Releases it; null if it cannot be had at once and nobody is to wait.
+ * @returns {Promise<(() => void) | null>} A function that releases it; null if it is taken and the options say not to wait.
  */
 export function hold(locks, name, options) {
   return new Promise((resolve, reject) => {
@@ -32,12 +32,12 @@ export function hold(locks, name, options) {
  */
 
 /**
- * Waits until nobody else has a lock, as long as the others get on.
+ * Waits until a lock is free, as long as its holders make progress.
  *
  * @param {LockManager} locks
  * @param {string} name
  * @param {Waiting} waiting
- * @returns {Promise<(() => void) | null>} Releases it; null if the others do not get on.
+ * @returns {Promise<(() => void) | null>} A function that releases it; null if the holders make no progress.
  */
 export async function holdAfter(locks, name, { signal, patience, look }) {
   const controller = new AbortController();
@@ -58,7 +58,7 @@ export async function holdAfter(locks, name, { signal, patience, look }) {
 }
 
 /**
- * Looks until nothing arrives any more, or somebody ends it.
+ * Watches until there is no more progress, or the signal aborts.
  *
  * @param {AbortSignal} signal
  * @param {number} patience

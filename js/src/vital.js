@@ -1,15 +1,15 @@
 /**
- * Whether a worker still lives. Browsers tell nobody that one has ended: but they release its locks then. So it holds one
- * for as long as it lives, for which the page waits. Browsers without locks (Firefox before 96), and pages of servers
- * that are not trustworthy, do without.
+ * Detects the end of a worker. Browsers do not report it, but they release its locks. So a worker holds a lock for as
+ * long as it lives, and the page waits for it. Browsers without locks (Firefox before 96), and pages without a secure
+ * context, do without this.
  */
 
 import { within } from "./patience.js";
 
-/** How long the lock may take to be had, in milliseconds: no start shall wait for it. */
+/** How long taking the lock may take, in milliseconds: the start must not wait for it. */
 const LIMIT = 1_000;
 
-/** A name that no other engine has. */
+/** Returns a name that no other engine has. */
 export function vitalName() {
   return `anygpu/alive/${performance.now()}/${Math.random()}`;
 }
@@ -30,7 +30,7 @@ export function live(name, locks = globalThis.navigator?.locks) {
 }
 
 /**
- * Calls a function once nobody holds the lock any more.
+ * Calls a function once the lock is free.
  *
  * @param {string} name
  * @param {() => void} act

@@ -1,10 +1,10 @@
-/** Models for the AI SDK, by its specification v4: `ai-sdk.d.ts` documents them. */
+/** Models for the AI SDK, following its specification v4; `ai-sdk.d.ts` documents them. */
 
 import { OptionsError } from "./errors.js";
 
 /** @import { AnyGpu, ChatCompletionChunk, ChatRequest, TokenLogprob, Usage } from "../index.d.ts" */
 
-/** Settings of theirs that are ours by another name. */
+/** Names of the SDK's settings in our requests. */
 const SETTINGS = {
   maxOutputTokens: "max_tokens",
   temperature: "temperature",
@@ -83,14 +83,14 @@ export function embeddingModel(engine) {
 }
 
 /**
- * What is asked of us. Fields that are not supported are refused there, by name.
+ * Converts a call's options to a request. Unsupported fields are refused later, by name.
  *
  * @param {any} options
  * @returns {Omit<ChatRequest, "stream">}
  */
 function request({ prompt, responseFormat, tools, toolChoice, reasoning = "provider-default", providerOptions, ...options }) {
   const { session, ...own } = providerOptions?.anygpu ?? {};
-  // There is one answer to give.
+  // The SDK takes one answer.
   if (own.n > 1) throw new OptionsError("n can only be 1 here; call again with another seed", { field: "n" });
   const messages = prompt.flatMap(turns);
   const named = Object.entries(SETTINGS).map(([theirs, ours]) => [ours, options[theirs]]);
@@ -104,7 +104,7 @@ function request({ prompt, responseFormat, tools, toolChoice, reasoning = "provi
   };
 }
 
-/** What goes beside a request. @param {any} providerOptions */
+/** Returns the options beside a request. @param {any} providerOptions */
 function beside(providerOptions) {
   const session = providerOptions?.anygpu?.session;
   return session === undefined ? {} : { session };
@@ -113,10 +113,14 @@ function beside(providerOptions) {
 /** @param {{ id: string, model: string, created: number }} answer */
 const response = ({ id, model, created }) => ({ id, modelId: model, timestamp: new Date(created * 1000) });
 
-/** How likely tokens were, as other providers have it. @param {TokenLogprob[] | undefined} logprobs */
+/**
+ * Returns token probabilities as provider metadata, like other providers.
+ *
+ * @param {TokenLogprob[] | undefined} logprobs
+ */
 const likely = (logprobs) => (logprobs === undefined ? {} : { providerMetadata: { anygpu: { logprobs } } });
 
-/** Our turns of a message of theirs: results of tools are a turn each. @param {any} message */
+/** Converts a message to turns; each tool result becomes a turn of its own. @param {any} message */
 function turns({ role, content }) {
   if (typeof content === "string") return [{ role, content }];
   const known = role === "tool" ? ["tool-result"] : ["text", "reasoning", "tool-call"];
@@ -134,13 +138,13 @@ function turns({ role, content }) {
   return [{ role, content: text("text"), ...more }];
 }
 
-/** What a tool gave, as a turn. @param {any} part */
+/** Converts a tool result to a turn. @param {any} part */
 function result({ toolCallId, output: { type, value, reason } }) {
   const text = type === "text" || type === "error-text" ? value : type === "execution-denied" ? `denied: ${reason ?? ""}` : JSON.stringify(value);
   return { role: "tool", tool_call_id: toolCallId, content: text };
 }
 
-/** The parts of an answer. @param {import("../index.d.ts").AssistantMessage} message */
+/** Converts an answer to the SDK's parts. @param {import("../index.d.ts").AssistantMessage} message */
 function parts({ content, reasoning_content, tool_calls = [] }) {
   return [
     ...(reasoning_content === undefined ? [] : [{ type: "reasoning", text: reasoning_content }]),
@@ -175,11 +179,15 @@ function format({ schema, name = "answer", description }) {
  * @param {() => void} ended
  */
 async function* streamed(pieces, raw, ended) {
-  /** What is being told: text or thoughts. @type {"text" | "reasoning" | null} */
+  /** Kind of the text that is streamed now; null before the first. @type {"text" | "reasoning" | null} */
   let telling = null;
-  /** The call whose arguments come. @type {import("../index.d.ts").ToolCall | null} */
+  /** Call whose arguments are streamed now. @type {import("../index.d.ts").ToolCall | null} */
   let call = null;
-  /** What ends that, and the call before it, if another kind begins. @param {"text" | "reasoning" | null} kind */
+  /**
+   * Ends the current call, and the current text if another kind begins; returns the events for that.
+   *
+   * @param {"text" | "reasoning" | null} kind
+   */
   const turn = (kind) => {
     /** @type {object[]} */
     const events = call === null ? [] : [{ type: "tool-input-end", id: call.id }, called(call)];

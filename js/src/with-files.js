@@ -1,4 +1,4 @@
-/** Files of the machine, in Node.js, Deno and Bun: on the thread that calls, and in the worker. */
+/** Local files in Node.js, Deno and Bun, on the calling thread and in the worker. */
 
 import { open, readFile, stat } from "node:fs/promises";
 import { resolve } from "node:path";
@@ -8,7 +8,7 @@ import { runtime } from "./runtime.js";
 
 /** @import { FileLike } from "./runtime.js" */
 
-/** Whether a text is an address. A scheme of one letter is a drive. */
+/** Whether a text is a URL. A scheme of one letter is a drive. */
 const isAddress = (/** @type {string} */ text) => /^[a-z][a-z0-9+.-]+:/i.test(text);
 
 Object.assign(runtime, {
@@ -20,7 +20,7 @@ Object.assign(runtime, {
 });
 
 /**
- * A file that is opened for each read, so that nobody has to close it.
+ * Opens a local file. It is opened again for each read, so that it need not be closed.
  *
  * @param {URL} url
  * @returns {Promise<FileLike>}
@@ -34,14 +34,14 @@ async function openFile(url) {
     const why = cause instanceof Error ? cause.message : cause;
     throw new FileError(`cannot open ${url.pathname} (${why}); check the path`, { cause });
   }
-  if (!before.isFile()) throw new FileError(`${url.pathname} is no file; give the path of a GGUF file`);
+  if (!before.isFile()) throw new FileError(`${url.pathname} is not a file; give the path of a GGUF file`);
   const read = async (/** @type {number} */ from, /** @type {number} */ to) => {
     const file = await open(url);
     try {
       const { size, mtimeMs } = await file.stat();
       if (size !== before.size || mtimeMs !== before.mtimeMs) throw new Error("it was changed");
       const bytes = new Uint8Array(Math.min(to, size) - from);
-      // One call may read less than what it is asked for.
+      // One call may read less than it was asked for.
       for (let done = 0; done < bytes.length; ) {
         const { bytesRead } = await file.read(bytes, done, bytes.length - done, from + done);
         if (bytesRead === 0) throw new Error("it ends early");

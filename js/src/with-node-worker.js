@@ -1,4 +1,4 @@
-/** The entry of a thread in Node.js, and of the engine's worker in Deno and Bun. */
+/** Entry of a thread in Node.js, and of the engine's worker in Deno and Bun. */
 
 import { parentPort, workerData } from "node:worker_threads";
 import { serve } from "./serve.js";
@@ -20,10 +20,10 @@ function answer(post, listen) {
   const port = { onmessage: null, postMessage: post };
   const ready = served();
   ready.then((core) => serve(port, core));
-  // What comes before it is ready waits.
+  // Earlier messages wait until the core is ready.
   listen(async (/** @type {any} */ data) => {
     const core = await ready;
-    // The thread ends then, and Deno crashes if it compiles meanwhile.
+    // The thread ends after this message, and Deno crashes if a module is being compiled then.
     if (data.method === "dispose") await core.settled();
     port.onmessage?.(/** @type {MessageEvent} */ ({ data }));
   });

@@ -1,4 +1,4 @@
-/** The package in Node.js, Deno and Bun: paths of files, and in Node.js threads, since it has no workers as browsers do. */
+/** The package in Node.js, Deno and Bun: local files, and threads in Node.js, which has no browser-style workers. */
 
 import { Worker as Thread } from "node:worker_threads";
 import { ENGINE, SUITE } from "./connect.js";
@@ -19,7 +19,7 @@ if (globalThis.Worker === undefined) {
 }
 
 /**
- * Starts a thread, which looks as a worker of a browser does.
+ * Starts a thread with the interface of a browser's worker.
  *
  * @param {"engine" | "suite" | "format"} serves
  * @returns {StartWorker}

@@ -1,4 +1,4 @@
-/** A model as a component of React has it: `react.d.ts` documents it. */
+/** The hook for React; `react.d.ts` documents it. */
 "use client";
 
 import { useEffect, useState } from "react";
@@ -10,10 +10,14 @@ import { AnyGpu } from "./index.js";
 /** @type {Loading} */
 const NOTHING = { engine: null, progress: null, error: null };
 
-/** Addresses that are written anew with each rendering are the same. @param {ModelSource} source */
+/**
+ * Returns a URL object as text, since a new but equal object may come with each rendering.
+ *
+ * @param {ModelSource} source
+ */
 const plain = (source) => (source instanceof URL ? source.href : source);
 
-/** Whether two are the same model: of lists their elements count. @param {any} one @param {any} other */
+/** Whether two sources are the same model; lists are compared by their elements. @param {any} one @param {any} other */
 const same = (one, other) =>
   Array.isArray(one) && Array.isArray(other)
     ? one.length === other.length && one.every((source, index) => source === other[index])

@@ -1,4 +1,4 @@
-/** The entry of the engine's worker in older browsers. */
+/** Entry of the engine's worker in older browsers. */
 
 import { engine } from "./engine-older.js";
 import { serve } from "./serve.js";

@@ -1,4 +1,4 @@
-/** The entry of the engine's worker in pages that may have threads, and of its threads. */
+/** Entry of the engine's worker, and of its threads, in pages that may use threads. */
 
 import * as bindings from "../wasm/threads/bindings.js";
 import { engine } from "./engine-threads.js";

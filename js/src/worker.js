@@ -1,4 +1,4 @@
-/** The entry of the engine's worker. */
+/** Entry of the engine's worker. */
 
 import { engine } from "./engine.js";
 import { serve } from "./serve.js";

@@ -1,18 +1,18 @@
 /**
- * The tests of the package: its own code under node, its types, whether all that browsers get is in the oldest of them,
- * what a user gets, which is the packed tarball, in other runtimes, and in small projects and pages in Chromium; the page
- * of this repository in Chromium and Firefox (`site`), and pages of both as parts of a pool with a larger model (`mixed`);
- * and whether clients of OpenAI's API can talk to `anygpu serve`.
+ * Runs the tests of the package in stages: its own code under node, its types, and whether all code for browsers runs
+ * in the oldest of them; the packed tarball in other runtimes, and in small projects and pages in Chromium; the page of
+ * this repository in Chromium and Firefox (`site`), and pages of both as parts of a pool with a larger model (`mixed`);
+ * and clients of OpenAI's API with `anygpu serve`.
  *
- *     node test/run.js [STAGE...]        all of them by default, but for those of a night
+ *     node test/run.js [STAGE...]        all stages by default, except the nightly ones
  *
- * All but `unit` and `openai` need `wasm/` (`cargo xtask web` makes it), and all but `unit` fetch the packages of their
- * `package-lock.json`, `openai` those of Python besides, with pip. Those of pages need Chromium: $CHROMIUM, or chromium of
- * the PATH, without which they are skipped; `site` and `mixed` take Firefox as well: $FIREFOX, or firefox-esr; and
- * nats-server: $NATS_SERVER, or that of the path. With $ANYGPU_PICTURES, a folder, `site` leaves a picture there of each
- * state of the page, and looks at all of them in both browsers. `openai`, `site` and `mixed` build the command line, unless
- * $ANYGPU is the program. All that they make lies in the workspace's `target/js`. The last line counts: `N passed, N failed,
- * N skipped`.
+ * All stages but `unit` and `openai` need `wasm/`, which `cargo xtask web` makes. All but `unit` download the packages
+ * of their `package-lock.json`; `openai` also downloads Python packages with pip. Stages with pages need Chromium
+ * ($CHROMIUM, or chromium of the PATH) and are skipped without it. `site` and `mixed` also use Firefox ($FIREFOX, or
+ * firefox-esr) and nats-server ($NATS_SERVER, or that of the PATH). If $ANYGPU_PICTURES names a folder, `site` stores a
+ * picture of each state of the page there, and checks all states in both browsers. `openai`, `site` and `mixed` build
+ * the command line, unless $ANYGPU is the program. All files go to the workspace's `target/js`. The last line counts:
+ * `N passed, N failed, N skipped`.
  */
 
 import { mkdirSync, rmSync } from "node:fs";
@@ -29,7 +29,7 @@ import { mixed, site } from "./stages/site.js";
 /** @type {Record<string, () => Tally | Promise<Tally>>} */
 const STAGES = { unit, types, baseline, guard, runtimes, sdk, plain, offline, site, vite, webpack, esbuild, rollup, openai };
 
-/** What takes too long for each change. @type {typeof STAGES} */
+/** Stages that take too long for each change. @type {typeof STAGES} */
 const NIGHTLY = { next, mixed };
 
 /** @param {Tally} tally */

@@ -1,8 +1,9 @@
 /**
- * A rule of ESLint: no global and no member of an interface that one of the oldest browsers lacks, by MDN's data.
+ * An ESLint rule that refuses globals, and members of interfaces, that one of the oldest browsers lacks according to
+ * MDN's data.
  *
- * JavaScript says nothing of types, so that members go by their names: one is refused if no interface that has such a
- * member had it then.
+ * JavaScript does not know types, so members are judged by their names: one is refused if no interface with such a
+ * member was in all of these browsers.
  */
 
 import { createRequire } from "node:module";
@@ -10,7 +11,7 @@ import { FLOOR } from "./floor.js";
 
 const data = createRequire(import.meta.url)("@mdn/browser-compat-data");
 
-/** Whether one of the oldest browsers has it, as one of the data's statements says. */
+/** Whether a browser of this version has a feature, by one of the data's statements. */
 function has(statement, floor) {
   const { version_added, version_removed, flags, prefix, alternative_name, partial_implementation } = statement;
   if (flags || prefix || alternative_name || partial_implementation) return false;
@@ -23,7 +24,7 @@ function isOld({ support }) {
   return Object.entries(FLOOR).every(([browser, floor]) => [support[browser]].flat().some((s) => s && has(s, floor)));
 }
 
-/** Which names are known, and of each whether all of the oldest browsers have it somewhere. */
+/** Known names, and for each whether all of the oldest browsers have it on some interface. */
 const globals = new Map();
 const members = new Map();
 
@@ -35,13 +36,13 @@ for (const group of [data.api, data.javascript.builtins, data.webassembly.api]) 
   for (const [title, entry] of Object.entries(group)) {
     note(globals, title, entry);
     for (const [member, below] of Object.entries(entry)) {
-      // Other names with a line in them are no members, but events, and remarks such as "worker_support".
+      // Other names with an underscore are not members but events, and remarks such as "worker_support".
       const name = member.replace(/_static$/, "");
       if (!name.includes("_")) note(members, name, below);
     }
   }
 }
-// What scripts call by its name alone.
+// Members of these interfaces are globals in scripts.
 for (const scope of ["Window", "WindowOrWorkerGlobalScope", "WorkerGlobalScope"]) {
   for (const [name, entry] of Object.entries(data.api[scope] ?? {})) note(globals, name, entry);
 }

@@ -1,12 +1,12 @@
 /**
- * Holds all JavaScript that browsers get to the oldest of them: to the syntax and the built-ins of ES2020 and, as far as
- * names can tell, to what browsers had then.
+ * Checks all JavaScript for browsers against the oldest of them: the syntax and built-ins of ES2020 and, as far as
+ * names can tell, the interfaces that they had.
  */
 
 import esx from "eslint-plugin-es-x";
 import browserApi from "./browser-api.js";
 
-/** What is younger than ES2020 but in all of the oldest browsers, and what is older but not. */
+/** Exceptions to ES2020: newer features that all of the oldest browsers have, and older ones that some lack. */
 const EXCEPTIONS = {
   "es-x/no-class-instance-fields": "off",
   "es-x/no-class-static-fields": "off",
@@ -14,7 +14,7 @@ const EXCEPTIONS = {
   "es-x/no-export-ns-from": "error",
 };
 
-/** Methods go by their names, and arrays or classes of our own have these too. */
+/** Methods are judged by their names, and arrays or our own classes have methods of these names too. */
 const NAMESAKES = Object.fromEntries(
   ["every", "filter", "find", "flatmap", "foreach", "map", "reduce", "some", "take"].map((name) => [
     `es-x/no-iterator-prototype-${name}`,
@@ -22,24 +22,24 @@ const NAMESAKES = Object.fromEntries(
   ]),
 );
 
-/** What the code looks for before it uses it, or what is nothing but absent where it is missing. */
+/** Names that the code tests before use, or that are harmless where they are missing. */
 const DETECTED = [
-  // Where models are kept.
+  // Storage of models.
   ...["storage", "estimate", "persist", "persisted", "caches", "locks"],
   ...["getDirectoryHandle", "getFileHandle", "removeEntry", "createSyncAccessHandle", "createWritable", "truncate"],
-  // How many threads the machine runs at once; without it there is one.
+  // Number of threads that the machine runs at once; without it there is one.
   "hardwareConcurrency",
   // GPUs.
   ...["gpu", "requestAdapter", "OffscreenCanvas"],
-  // Of errors and of signals, see errors.js and abort.js.
+  // Fields of errors and signals, see errors.js and abort.js.
   ...["cause", "reason"],
   "asyncDispose",
   "isComposing",
-  // Of canvases, all of which have it, though not all that may be in it.
+  // A field of canvas contexts. All browsers have it, though not all of its values.
   "font",
 ];
 
-/** Fields and methods of our own, and of the client of NATS, that have the name of something young. */
+/** Fields and methods of our own, and of the NATS client, that share the name of a newer feature. */
 const OURS = [
   ...["address", "subject", "subscribe", "unsubscribe", "watch"],
   ...["architecture", "build", "bytes", "chunks", "connection", "dispose", "entry", "first", "identity", "info", "last", "layout"],
@@ -48,18 +48,18 @@ const OURS = [
 ];
 
 export default [
-  // Of others, and imported only by browsers that have what it takes: see markdown.js.
+  // Third-party code, only imported by browsers that support it: see markdown.js.
   { ignores: ["web/vendor/**"] },
   { linterOptions: { noInlineConfig: true } },
   esx.configs["flat/restrict-to-es2020"],
   { settings: { "es-x": { aggressive: true } }, rules: { ...EXCEPTIONS, ...NAMESAKES } },
   {
-    // What wasm-bindgen writes looks for these first.
+    // The glue code of wasm-bindgen tests for these before use.
     files: ["js/wasm/older/**"],
     rules: { "es-x/no-weakrefs": "off", "es-x/no-arraybuffer-prototype-transfer": "off" },
   },
   {
-    // The tests themselves use what the browser has that they run in.
+    // Tests may use features of the browser that they run in.
     files: ["js/src/**", "web/**"],
     plugins: { anygpu: { rules: { "browser-api": browserApi } } },
     rules: { "anygpu/browser-api": ["error", { allowed: [...DETECTED, ...OURS] }] },

@@ -1,5 +1,5 @@
-// Another tab of the same site, in a frame of the page that checks: it asks in a session that is kept, or goes on with
-// what another tab asked there, and tells of each token, until it is ended.
+// Another tab of the same site, in a frame of the checking page. It asks in a stored session, or continues what another
+// tab asked there, and reports each token until it is closed.
 
 import { AnyGpu } from "/below/a/path/anygpu/src/index.js";
 

@@ -1,4 +1,4 @@
-// Prefill and decode, timed: medians of several rounds.
+// Timing of prefill and decode: medians of several rounds.
 
 import { AnyGpu, beat, median, model, options, say } from "./run.js";
 
@@ -10,9 +10,9 @@ export default async function bench() {
   const engine = await AnyGpu.load(`/files/${model.file}`, { backend, worker, nCtx, cache: false, onProgress: beat });
   const { vocab } = engine.info;
   const rounds = [];
-  // The first round compiles what is not compiled yet.
+  // The first round compiles shaders, and does not count.
   for (let round = 0; round <= ROUNDS; round++) {
-    // Each round begins with another token, or the prompt would be found computed.
+    // Each round begins with another token; otherwise the prompt would be cached.
     const prompt = Uint32Array.from({ length: prefill }, (_, index) => (round + 1 + index * 7) % vocab);
     const stream = engine.completions.create({ prompt, max_tokens: decode, ignore_eos: true, draft_max: 0, stream: true });
     let last;

@@ -1,12 +1,12 @@
-// Counts what pages have few of, or never get back by themselves, on this thread: workers that run, listeners of the page,
-// channels, addresses of blobs, locks. Import it before anything that makes one.
+// Counts objects that are scarce or never released by themselves, on this thread: running workers, the page's
+// listeners, channels, blob URLs, locks. Import it before anything that creates one.
 
 import { living } from "./instrument.js";
 
 const workers = new Set();
 const addresses = new Set();
 const channels = new Map();
-/** Listeners of the page, by what they listen to. */
+/** Listeners of the page, by event. */
 const listeners = new Map();
 
 globalThis.Worker = class extends Worker {
@@ -28,7 +28,7 @@ globalThis.MessageChannel = class extends MessageChannel {
   }
 };
 
-/** Wraps a method: `before` is told `this` and the arguments, `after` the result. */
+/** Wraps a method: `before` gets `this` and the arguments, `after` the result. */
 function wrap(owner, name, before, after = () => {}) {
   const method = owner[name];
   owner[name] = function (...args) {
@@ -39,7 +39,7 @@ function wrap(owner, name, before, after = () => {}) {
   };
 }
 
-// To close one end closes the channel.
+// Closing one end closes the channel.
 wrap(MessagePort.prototype, "close", (port) => {
   const channel = channels.get(port);
   for (const end of channel ? [channel.port1, channel.port2] : []) channels.delete(end);
@@ -64,7 +64,7 @@ async function locks() {
   return held.length + pending.length;
 }
 
-/** How many there are of each; kinds without any are left out. */
+/** Returns the number of each kind; kinds without any are left out. */
 export async function census() {
   const counts = {
     ...living(),

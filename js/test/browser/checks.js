@@ -1,10 +1,10 @@
-// Everything around a model, one thing after the other. A check passes if it does not throw; text that it returns says
-// why it cannot be made here.
+// Checks of everything around a model, one after the other. A check passes if it does not throw; text that it returns
+// says why it cannot be run here.
 
 import "./instrument.js";
 import { AnyGpu, Results, beat, options, sleep } from "./run.js";
 
-/** A check that takes longer hangs: those after it are made all the same. In milliseconds. */
+/** Time limit of a check, in milliseconds. Later checks run even if one hangs. */
 const LIMIT = 180_000;
 
 const GROUPS = [
@@ -24,7 +24,7 @@ export default async function checks() {
     for (const [title, check] of Object.entries(members)) {
       const name = `${group}: ${title}`;
       if (!options.only.some((part) => name.includes(part))) continue;
-      // A run that hangs says in which check.
+      // If the run hangs, this tells in which check.
       await fetch("/phase", { method: "POST", body: name });
       const begin = performance.now();
       let failure, reason;

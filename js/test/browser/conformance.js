@@ -1,4 +1,4 @@
-// The conformance suite in this browser.
+// Runs the conformance suite in this browser.
 
 import { missing } from "./generate.js";
 import { AnyGpu, beat, options, say } from "./run.js";

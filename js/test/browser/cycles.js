@@ -1,30 +1,33 @@
-// Engines that are loaded, used and disposed of, over and over: nothing of them may stay. What the page can count is counted
-// after each; what the browser holds is watched from outside, in rests between them.
+// Loads, uses and disposes of engines, over and over; nothing of them may stay. Objects of the page are counted after
+// each cycle. The browser's memory is watched from outside, in rests between cycles.
 
 import { census } from "./census.js";
 import { AnyGpu, Results, beat, options, say, sleep } from "./run.js";
 
-/** Small, so that what is loaded again and again is the engine, not the file. */
+/** A small model, so that mostly the engine is loaded again and again, not the file. */
 const MODEL = "/files/llama-q4_0.gguf";
 const N_CTX = 64;
-/** Rests, each after as many cycles. The first is what the others are compared with. */
+/** Number of rests, with the same number of cycles before each. The others are compared with the first. */
 const RESTS = 8;
-/** What a cycle leaves for the collector is gone by then, in milliseconds. */
+/** Length of a rest, in milliseconds; a cycle's garbage is collected by then. */
 const REST_MS = 1500;
-/** What happens in one cycle after the other; each on a worker, then on this thread. */
+/** Kinds of cycles, in order; each on a worker, then on this thread. */
 const KINDS = ["plain", "kept", "plain", "aborted"];
-/** What the page's heap may grow by from the first rest to the last, in bytes: caches of the browser, never an engine. */
+/**
+ * Largest growth of the page's heap from the first rest to the last, in bytes: more than the browser's caches, less
+ * than an engine.
+ */
 const HEAP = 1 << 20;
-/** What ends with a worker or a page may take this long to go, in milliseconds. */
+/** How long workers and pages may take to release their objects, in milliseconds. */
 const PATIENCE = 5000;
 
-/** What cycle `index` is like. */
+/** Returns the kind and the thread of a cycle. */
 function cycle(index) {
   const worker = options.worker && index % 2 === 0;
   return { kind: KINDS[(index >> 1) % KINDS.length], worker };
 }
 
-/** Loads, uses and disposes of an engine. Gives its counters, unless it was given up while it was loaded. */
+/** Loads, uses and disposes of an engine. Returns its counters, unless the load was aborted. */
 async function run({ kind, worker }) {
   const { backend } = options;
   const controller = new AbortController();
@@ -50,14 +53,14 @@ async function run({ kind, worker }) {
   }
 }
 
-/** Bytes of the page's heap after a collection, where the browser tells. */
+/** Returns the size of the page's heap after a collection, if the browser tells. */
 function heap() {
   if (globalThis.gc === undefined || performance.memory === undefined) return null;
   globalThis.gc();
   return performance.memory.usedJSHeapSize;
 }
 
-/** Lets everything end, and looks at what is left. */
+/** Waits until everything has ended, and counts what is left. */
 async function rest() {
   await fetch("/phase", { method: "POST", body: "rest" });
   globalThis.gc?.();
@@ -67,7 +70,7 @@ async function rest() {
   return bytes;
 }
 
-/** What there is more of than before, as text. What is about to end gets some time. */
+/** Lists objects of which there are more than before, as text. Ending ones get some time. */
 async function left(before) {
   for (let waited = 0; ; waited += 50) {
     const now = await census();
@@ -82,10 +85,10 @@ export default async function cycles() {
   const { cycles: count, backend } = options;
   if (count < RESTS) throw new Error(`${count} cycles are too few; take at least ${RESTS}`);
   const heaps = [];
-  /** Counters by thread: the first seen, and the last. */
+  /** Counters by thread: the first and the last. */
   const memory = {};
   const leaks = [];
-  // What the page has by itself, and the module of this thread, which stays.
+  // The first run creates what stays: the page's own objects, and this thread's module.
   await run({ kind: "plain", worker: false });
   const before = await census();
   const begin = performance.now();

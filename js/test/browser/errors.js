@@ -1,5 +1,5 @@
-// Errors that nobody handles, and those that are only written to the console, fail the run. The page imports this first;
-// in automated runs the server makes the package's worker do so too.
+// Makes a run fail on unhandled errors, and on errors that are only written to the console. The page imports this
+// first; in automated runs the server makes the package's worker import it too.
 
 const where = typeof document === "undefined" ? "worker" : "page";
 
@@ -14,7 +14,7 @@ addEventListener("securitypolicyviolation", ({ effectiveDirective, blockedURI })
   tell("refused by the policy", `${effectiveDirective} ${blockedURI}`),
 );
 
-// A worker that is told to hang does, after it has told so many events, and answers nothing any more.
+// On request, a worker hangs after a number of events, and answers nothing any more.
 if (where === "worker") addEventListener("message", ({ data }) => {
   let left = data?.hangAfter;
   while (left === 0);

@@ -1,17 +1,17 @@
-// What checks are made of.
+// Assertions and helpers of the checks.
 
 import { AnyGpu, beat, errors, options, reference } from "./run.js";
 import { difference } from "./generate.js";
 import { CHATML, withTemplate } from "./gguf.js";
 
-/** The model of all checks, by its file; small enough to be loaded over and over. */
+/** File of the model that all checks use; small enough to be loaded over and over. */
 export const FILE = "gab-q4_0.gguf";
-/** Its size, in bytes. */
+/** Returns the model's size in bytes. */
 export async function size() {
   return Number((await fetch(`/files/${FILE}`, { method: "HEAD" })).headers.get("content-length"));
 }
 
-/** Tokens enough to tell a right model from a wrong one. */
+/** Number of tokens that tell the right model from a wrong one. */
 const TOKENS = 6;
 
 /** Fails a check. */
@@ -19,15 +19,15 @@ export function assert(condition, message) {
   if (!condition) throw new Error(message);
 }
 
-/** Fails a check unless two values are the same. */
+/** Fails a check unless two values are equal. */
 export function equal(found, expected, what) {
   assert(Object.is(found, expected), `${what} is ${JSON.stringify(found)} instead of ${JSON.stringify(expected)}`);
 }
 
-/** The name of a class of errors. */
+/** Returns the name of an error class. */
 const title = (kind) => (typeof kind === "string" ? kind : Object.keys(errors).find((name) => errors[name] === kind));
 
-/** The error that a promise rejects with: of a class, or with a name. */
+/** Returns the error that a promise rejects with, and checks its class or name. */
 export async function rejection(promise, kind) {
   const error = await promise.then(() => undefined, (error) => error);
   assert(error !== undefined, `nothing failed, where ${title(kind)} is due`);
@@ -37,7 +37,7 @@ export async function rejection(promise, kind) {
   return error;
 }
 
-/** Loads the model, or another source, on the backend asked for. Nothing is kept unless a check is about that. */
+/** Loads the model, or another source, on the tested backend. The cache is only used if a check is about it. */
 export function load(source = `/files/${FILE}`, more = {}) {
   const { backend, worker } = options;
   const { onProgress, ...rest } = more;
@@ -50,13 +50,13 @@ export function load(source = `/files/${FILE}`, more = {}) {
   });
 }
 
-/** The model with a chat template, as a file of the visitor's. */
+/** Returns the model with a chat template, as a local file. */
 export async function talker() {
   const bytes = new Uint8Array(await (await fetch(`/files/${FILE}`)).arrayBuffer());
   return new Blob([withTemplate(bytes, CHATML)]);
 }
 
-/** Fails a check unless an engine gives the reference's tokens. */
+/** Fails a check unless an engine generates the reference's tokens. */
 export async function speaks(engine) {
   const [known] = await reference();
   const answer = await engine.completions.create({ prompt: known.prompt_ids, max_tokens: TOKENS, ignore_eos: true });
@@ -65,7 +65,7 @@ export async function speaks(engine) {
   assert(!wrong, wrong);
 }
 
-/** Loads, speaks, and disposes of the engine. Gives its `info`. */
+/** Loads a model, generates with it, and disposes of the engine. Returns its `info`. */
 export async function works(source, more) {
   const engine = await load(source, more);
   try {
@@ -76,7 +76,7 @@ export async function works(source, more) {
   return engine.info;
 }
 
-/** How often the server was asked for a path. */
+/** Returns how often the server was asked for a path. */
 export async function requests(path) {
   return (await (await fetch("/requests")).json())[path] ?? 0;
 }

@@ -1,5 +1,4 @@
-// The engine on this thread, with the wasm module, the storage, the locks and the network of the browser, of which one call
-// fails.
+// The engine on this thread, with the browser's own wasm, storage, locks and network, of which one call fails.
 
 import "./errors.js";
 import { Faults } from "/doubles/faults.js";
@@ -11,7 +10,7 @@ const MODULE = new URL("/below/a/path/anygpu/wasm/bindings_bg.wasm", location.hr
 const { fetch } = globalThis;
 const { storage, locks } = navigator;
 
-/** A core that also tells what failed. */
+/** A core that also reports which call failed. */
 class FailingCore extends Core {
   faults;
 
@@ -21,7 +20,7 @@ class FailingCore extends Core {
   }
 }
 
-/** What the engine gets of each interface: only those calls fail that are asked for. */
+/** Interfaces of the engine by name; only calls of the named one can fail. */
 const ENVIRONMENTS = {
   files: (faults) => ({ storage: faults.in(storage), locks }),
   cache: (faults) => ({ storage: { estimate: () => storage.estimate() }, caches: faults.in(caches), locks }),
@@ -37,12 +36,14 @@ const ENVIRONMENTS = {
   network: () => ({ storage, locks }),
 };
 
-/** Has requests for the model go through a function; the module is no part of this. */
+/** Sends requests for the model through a function; the wasm module is not affected. */
 function asked(model, server) {
   globalThis.fetch = (what, init) => (String(what?.url ?? what) === model ? server(what, init) : fetch(what, init));
 }
 
-/** Serves an engine of which call `at` of `what` fails as `how` says; `offline`: and there is no network. */
+/**
+ * Serves an engine of which call number `at` of `what` fails as `how` says. With `offline` there is no network either.
+ */
 export function open(port, { what, at, how, limit, model, offline }) {
   const error = what === "network" ? () => new TypeError("network error") : undefined;
   const faults = new Faults(at ?? Infinity, how, error);

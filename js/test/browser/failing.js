@@ -1,6 +1,6 @@
-// Each call of storage, of locks and of the network fails once, in a load and a generation with the browser's own: that ends
-// in the right tokens or in an error of ours, soon; and what is kept afterwards is the right file or none. The same as
-// `failing.test.js`, whose storage is a double.
+// Makes each call of storage, of locks and of the network fail once, in a load and a generation with the browser's own
+// interfaces. Each must soon end with the right tokens or with an error of the package, and afterwards the cache must
+// have the right file or none. `failing.test.js` does so with doubles.
 
 import { AnyGpu, Results, beat, errors, options, reference, say } from "./run.js";
 import { Client } from "/below/a/path/anygpu/src/client.js";
@@ -8,15 +8,15 @@ import { difference } from "./generate.js";
 import { FILE } from "./expect.js";
 
 const MODEL = new URL(`/files/${FILE}`, location.href).href;
-/** Nothing may take longer, in milliseconds. */
+/** Limit for a load and a generation, in milliseconds. */
 const LIMIT = 30_000;
-/** How long a call of storage may take that never answers, in milliseconds. */
+/** Time limit for a call of storage that never answers, in milliseconds. */
 const SILENCE = 1000;
 const TOKENS = 3;
-/** Calls that change what is stored, or read what comes only once: only these are as good as done if they fail late. */
+/** Calls that change storage, or read something that comes only once. Only these can fail after they took effect. */
 const CHANGES = ["write", "truncate", "close", "removeEntry", "put", "delete", "read", "fetch"];
 
-/** Where the engine runs, what of it fails, and in which ways. */
+/** Threads that the engine runs on, the interfaces that fail there, and the ways in which they can fail. */
 const PLACES = [
   { name: "files, in a worker", what: "files", where: startWorker, kinds: ["before", "after", "torn"] },
   { name: "files, in a page", what: "files", where: startTab, kinds: ["before", "after", "torn", "silent"] },
@@ -50,13 +50,13 @@ async function startTab(what) {
   return { client: new Client(await ready), end: () => frame.remove() };
 }
 
-/** Locks of ours that are held. */
+/** Returns the package's locks that are held. */
 async function locks() {
   const { held } = await navigator.locks.query();
   return held.filter(({ name }) => name.startsWith("anygpu")).map(({ name }) => name);
 }
 
-/** Loads and generates. Gives what the cache did, or the error; what failed; and the locks that were left. */
+/** Loads and generates. Returns the cache state or the error, the call that failed, and the locks that were left. */
 async function whole(where, what, known) {
   const { client, end } = await where(what);
   const running = async () => {
@@ -83,13 +83,13 @@ async function whole(where, what, known) {
   }
 }
 
-/** Nothing is kept any more, wherever it is. */
+/** Removes everything from storage. */
 async function clear() {
   await AnyGpu.cache.clear();
   await caches.delete("anygpu");
 }
 
-/** Makes one call fail, and looks at what is left. Gives the name of the call. */
+/** Makes one call fail, and checks what is left. Returns the name of the call. */
 async function once({ what, where }, warm, at, how, known) {
   if (!warm) await clear();
   const { failed, held } = await whole(where, { what, at, how, limit: how === "silent" ? SILENCE : undefined }, known);
@@ -106,7 +106,7 @@ async function once({ what, where }, warm, at, how, known) {
   return failed;
 }
 
-/** Makes every so many calls fail, each in the ways that it can. Gives how often that was. */
+/** Makes every so many-th call fail, in each of the possible ways. Returns the number of failures. */
 async function each(place, warm, known) {
   const { what, where, kinds } = place;
   await clear();
@@ -116,7 +116,7 @@ async function each(place, warm, known) {
   let count = 0;
   for (let at = 1 + (options.seed % Math.min(options.every, calls)); at <= calls; at += options.every) {
     const name = await once(place, warm, at, "before", known);
-    // Calls come in another order now and then, and one or two fewer.
+    // The order of calls varies, and now and then there are one or two fewer.
     if (name === null) break;
     count += 1;
     for (const how of kinds.slice(1)) {

@@ -1,14 +1,14 @@
-// In the real page: the time from navigation until the first token is shown, in parts. The clock of a page begins at its
-// navigation.
+// The time from navigation until the first token is shown, in parts, measured in the real page. A page's clock begins
+// at its navigation.
 
 import "./errors.js";
-// The page's own module, by its own address: the same instance that it uses.
+// The page's own module, by its own address, so that it is the same instance.
 import { session } from "/page/session.js";
 
 const { back, visits } = JSON.parse(sessionStorage.getItem("run"));
 let readyAt = null;
 
-/** Notes the visit and goes back, when nothing of it runs any more. */
+/** Reports the visit, and goes back when nothing of the page runs any more. */
 async function leave(visit) {
   await session.stop();
   await session.engine?.dispose();
@@ -16,7 +16,7 @@ async function leave(visit) {
   location.assign(back);
 }
 
-/** After the frame that shows what the page has just changed. */
+/** Resolves after the frame that shows the page's last change. */
 const shown = () => new Promise((resolve) => requestAnimationFrame(() => setTimeout(resolve)));
 
 const told = document.getElementById("told");

@@ -1,8 +1,10 @@
-// Another tab of the same site: a frame, which ends when it is closed.
+// Another tab of the same site, as a frame that can be closed.
 
 import { beat } from "./run.js";
 
-/** Opens a page that tells what it does. `until` gives the first message that is wanted; what failed there rejects. */
+/**
+ * Opens a page that reports what it does. `until` resolves to the first message that matches; failures there reject.
+ */
 export function openFrame(page, query) {
   const frame = document.createElement("iframe");
   frame.src = `${page}?${new URLSearchParams(query)}`;

@@ -1,34 +1,34 @@
-// Generation: greedy, token for token equal to the reference; sampled, equal to the CPU; and what a token costs.
+// Checks of generation: greedy tokens equal the reference, sampled ones equal the CPU's, and a token's cost is limited.
 
 import { AnyGpu, Results, beat, model, options, reference, say } from "./run.js";
 import { CASES, checkSampling } from "./sampling.js";
 
-/** What a decode step may cost on a GPU, or the CPU. */
+/** Limits for the cost of a decode step on a GPU or the CPU. */
 const PER_STEP = { objects: 0, submits: 1, uploaded: 256, read_back: 64 };
 
-/** The rate of a device that runs each step whole, in multiply-adds a millisecond: costs must not depend on speed. */
+/** Rate of a device that runs each step whole, in multiply-adds a millisecond, so that costs do not depend on speed. */
 const WHOLE = 1e12;
 
-/** So many tokens have steps in the steady state among them. */
+/** Number of tokens that includes steps in the steady state. */
 const STEADY = 16;
 
-/** What the wasm memory may grow to on a GPU backend: weights do not stay in it. */
+/** Limit for the wasm memory on a GPU backend: weights do not stay in it. */
 const MAX_WASM_MEMORY = 64 * 2 ** 20;
 
-/** Why the cost of decoding is too high; undefined if it is not. */
+/** Returns why the cost of decoding is too high; undefined if it is not. */
 export function excess(stats) {
   if (!(stats.steps > 0)) return "no step was in the steady state";
   const over = Object.entries(PER_STEP).filter(([name, limit]) => stats[name] > limit * stats.steps);
   return over.length ? over.map(([name]) => `${stats[name]} ${name} in ${stats.steps} steps`).join(", ") : undefined;
 }
 
-/** What the CPU's name lacks if it has other threads than it should; undefined if it has as many. */
+/** Returns what is wrong with the number of threads in the CPU's name; undefined if it is right. */
 export function missing(threads, adapter) {
   const all = `${threads} thread${threads > 1 ? "s" : ""}`;
   return adapter.endsWith(`, ${all}`) ? undefined : `${adapter} instead of ${all}`;
 }
 
-/** Why tokens differ from those of the reference; undefined if they do not. */
+/** Returns how tokens differ from those of the reference; undefined if they do not. */
 export function difference(found, expected) {
   const at = expected.findIndex((token, index) => found[index] !== token);
   if (at >= 0) return `token ${at} is ${found[at]} instead of ${expected[at]}`;

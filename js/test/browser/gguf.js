@@ -1,20 +1,23 @@
-/** A model with a chat template: with one the built-in model tells stories whatever it is asked, the same ones on every machine. */
+/**
+ * Builds a model with a chat template from the built-in one. Whatever it is asked, it tells a story, which is the same
+ * on every machine.
+ */
 
-/** A conversation as nothing but its words. */
+/** A chat template that only has the words of a conversation. */
 const WORDS = "{% for message in messages %}{{ message.content }}\n{% endfor %}";
-/** A conversation as most models have it. */
+/** The chat template of most models. */
 export const CHATML =
   "{% for message in messages %}{{ '<|im_start|>' + message['role'] + '\\n' + message['content'] + '<|im_end|>' + '\\n' }}{% endfor %}" +
   "{% if add_generation_prompt %}{{ '<|im_start|>assistant\\n' }}{% endif %}";
 const NAME = "tokenizer.chat_template";
-/** Weights begin at a multiple of so many bytes, before and after. */
+/** Alignment of the weights, in bytes. */
 const ALIGNMENT = 32;
 const STRING = 8;
-/** Where the count of metadata is, and where they begin: after the magic, the version and the count of tensors. */
+/** Positions of the metadata's count and of the first entry, after the magic, the version and the number of tensors. */
 const [COUNT_AT, BEGIN] = [16, 24];
 
 /**
- * Adds a template to a GGUF file. Metadata has no order, so that it may come first.
+ * Adds a chat template to a GGUF file. Metadata has no order, so it may come first.
  *
  * @param {Uint8Array} file
  * @param {string} [source] The template.

@@ -1,13 +1,13 @@
-// Knows every GPU object that was made and not deleted, and every context and device, on this thread. Import it before
-// anything that makes one.
+// Tracks all GPU objects, contexts and devices on this thread that were created and not deleted. Import it before
+// anything that creates one.
 
-/** Live objects, by kind. */
+/** Number of live objects, by kind. */
 const live = new Map();
-/** WebGL2 contexts made. */
+/** WebGL2 contexts that were created. */
 const contexts = new WeakSet();
-/** The newest context, device and worker: no other is kept from the collector. */
+/** Newest context, device and worker. Only these are kept from the garbage collector. */
 const newest = { context: null, device: null, worker: null };
-/** What is called once memory of a device is mapped to be written to. */
+/** Called after memory of a device was mapped for writing. */
 let onMapped = () => {};
 
 function born(kind, object) {
@@ -15,7 +15,7 @@ function born(kind, object) {
   live.get(kind).add(object);
 }
 
-/** Wraps a method: `after` is told `this`, the result and the arguments. */
+/** Wraps a method: `after` gets `this`, the result and the arguments. */
 function wrap(prototype, name, after) {
   const method = prototype?.[name];
   if (!method) return;
@@ -47,7 +47,7 @@ for (const Canvas of [globalThis.HTMLCanvasElement, globalThis.OffscreenCanvas])
   });
 }
 
-// Pipelines and bind groups cannot be destroyed; they go with the device, or when nobody holds them.
+// Pipelines and bind groups cannot be destroyed; they go with the device or with their last reference.
 for (const kind of ["Buffer", "Texture", "QuerySet"]) {
   wrap(globalThis.GPUDevice?.prototype, `create${kind}`, (device, object) => {
     object.deviceOfTest = device;
@@ -74,7 +74,7 @@ globalThis.Worker = class extends Worker {
   }
 };
 
-/** How many objects live, by kind; kinds without any are left out. */
+/** Returns the number of live objects by kind; kinds without any are left out. */
 export function living() {
   return Object.fromEntries([...live].map(([kind, objects]) => [kind, objects.size]).filter(([, size]) => size));
 }
@@ -85,7 +85,7 @@ export function lose(backend) {
   else newest.context.getExtension("WEBGL_lose_context").loseContext();
 }
 
-/** Loses the newest device once it has mapped memory to be written to so many times: it is taken away from who writes. */
+/** Loses the newest device after its memory was mapped for writing a number of times, while it is being written. */
 export function loseOnceMapped(times) {
   onMapped = () => {
     times -= 1;
@@ -93,17 +93,17 @@ export function loseOnceMapped(times) {
   };
 }
 
-/** Ends the newest worker, as a browser would that is short of memory: nobody is told. */
+/** Ends the newest worker, as a browser does that is short of memory: without an event. */
 export function endWorker() {
   newest.worker.terminate();
 }
 
-/** Makes the newest worker loop without end, after it has told so many events. */
+/** Makes the newest worker loop forever, after it has sent a number of events. */
 export function hangWorker(events = 0) {
   newest.worker.postMessage({ hangAfter: events });
 }
 
-/** Makes a GPU interface absent; gives what brings it back. */
+/** Hides a GPU interface; returns a function that restores it. */
 export function hide(backend) {
   if (backend === "webgpu") {
     Object.defineProperty(navigator, "gpu", { value: undefined, configurable: true });
@@ -119,7 +119,7 @@ export function hide(backend) {
   return () => canvases.forEach((Canvas, index) => (Canvas.prototype.getContext = methods[index]));
 }
 
-/** Makes WebGL2 contexts seem to have no extension; gives what brings them back. */
+/** Hides the extensions of WebGL2 contexts; returns a function that restores them. */
 export function hideExtensions() {
   const { getExtension, getSupportedExtensions } = gl;
   gl.getExtension = () => null;
@@ -127,9 +127,9 @@ export function hideExtensions() {
   return () => Object.assign(gl, { getExtension, getSupportedExtensions });
 }
 
-/** Workers as some browsers have them. */
+/** Restricted workers, as some browsers have them. */
 const WORKERS = {
-  // Firefox before 105, and Safari before 17, as far as WebGL goes.
+  // Firefox before 105, and Safari before 17 for WebGL.
   "no canvas": (Worker, url, options) => {
     const script = `import "${url}"; delete globalThis.OffscreenCanvas;`;
     return new Worker(URL.createObjectURL(new Blob([script], { type: "text/javascript" })), options);
@@ -138,7 +138,7 @@ const WORKERS = {
   "no modules": (Worker, url, { name }) => new Worker(url, { name }),
 };
 
-/** Makes workers lack something; gives what brings it back. */
+/** Makes workers lack something; returns a function that restores them. */
 export function hinder(lack) {
   const { Worker } = globalThis;
   globalThis.Worker = function (url, options) {

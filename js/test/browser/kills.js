@@ -1,18 +1,19 @@
-// Conversations that are disturbed at random moments, each by its seed: the device or context is lost, the worker ends, the
-// tab is closed; while the model loads, in a prompt, in an answer, in between. Each must end with the undisturbed text.
+// Conversations that are disturbed at random moments, each by its seed: the device or context is lost, the worker ends,
+// or the tab is closed; while the model loads, in a prompt, in an answer, or in between. Each must end with the
+// undisturbed text.
 
 import { AnyGpu, Results, beat, median, options, say, sleep } from "./run.js";
 import { FILE } from "./expect.js";
 
 const PATH = `/files/${FILE}`;
 const SESSION = "disturbed";
-/** What a kept session costs is paid often, so that little is lost. */
+/** Options of sessions: frequent snapshots, so that little is lost. */
 const SESSIONS = { keep: true, every: 100 };
 const WORDS = ["Once upon a time, there was a little dog", "The sun", "Lily and Tom went to the park. They saw"];
 /** How long a conversation may make no progress, in milliseconds. */
 const PATIENCE = 60_000;
 
-/** Numbers from 0 to 1 by a seed (mulberry32). */
+/** Returns a generator of numbers from 0 to 1 by a seed (mulberry32). */
 function random(seed) {
   let state = seed >>> 0;
   return () => {
@@ -23,7 +24,7 @@ function random(seed) {
   };
 }
 
-/** A conversation in another tab. `next` gives what it tells, in order. */
+/** Opens a conversation in another tab. `next` returns its reports, in order. */
 function openTab(what) {
   const frame = document.createElement("iframe");
   const heard = [];
@@ -54,7 +55,7 @@ function openTab(what) {
   };
 }
 
-/** What a seed asks for. */
+/** Returns the disturbance of a seed. */
 function plan(seed) {
   const draw = random(seed);
   const pick = (list) => list[Math.floor(draw() * list.length)];
@@ -71,7 +72,7 @@ function plan(seed) {
   return { turns, kind, worker, phase, turn, part: draw() };
 }
 
-/** Whether the moment has come that a plan asks for, by what was just told. */
+/** Whether the moment of a plan has come, given the last report. */
 function isNow({ phase, turn, part, turns }, told) {
   if (phase === "load") return told.fraction !== undefined && told.phase !== "connect" && told.fraction >= part * 0.9;
   if (phase === "idle") return told.loaded === turn;
@@ -80,8 +81,8 @@ function isNow({ phase, turn, part, turns }, told) {
 }
 
 /**
- * Holds a conversation, and disturbs it once as planned, unless it is not to be. Gives the answers, and how long it took
- * from there to the next token, in milliseconds.
+ * Holds a conversation, and disturbs it once as planned, if asked to. Returns the answers, and the time from the
+ * disturbance to the next token, in milliseconds.
  */
 async function hold(plan, disturb) {
   const { turns, kind, worker, phase, part } = plan;
@@ -116,7 +117,7 @@ async function hold(plan, disturb) {
   }
 }
 
-/** Nothing of an earlier conversation is kept. */
+/** Removes everything that an earlier conversation stored. */
 async function forget() {
   const engine = await AnyGpu.load(PATH, { backend: "cpu", cache: false, nCtx: 160, sessions: SESSIONS });
   await engine.sessions.clear();

@@ -1,4 +1,4 @@
-// A part of a text, which was begun elsewhere and goes on elsewhere: the session comes from a file and goes into the report.
+// A part of a text that is begun and continued elsewhere: its session comes from a file, and goes into the report.
 
 import { AnyGpu, Results, beat, options, say } from "./run.js";
 import { FILE } from "./expect.js";

@@ -1,14 +1,14 @@
-// Loading in stages: from a server alone, from a server into an empty cache, from the cache, and from a blob.
+// Times the stages of loading: from a server alone, from a server into an empty cache, from the cache, and from a blob.
 
 import { AnyGpu, beat, modelNamed, options, say } from "./run.js";
 
-/** Where the bytes come from, in this order: what one leaves in the cache, the next one finds. */
+/** Sources of the bytes, in this order: one fills the cache for the next. */
 const WAYS = ["server", "server and cache", "cache", "blob"];
 
-/** A table's line. */
+/** Formats a line of the table. */
 const line = (name, values) => name.padEnd(18) + values.map((value) => String(value).padStart(9)).join("");
 
-/** One load by an engine of its own: the stages in milliseconds. */
+/** Loads once with a new engine; returns the times of the stages in milliseconds. */
 async function measured(way, address) {
   const { backend, worker } = options;
   const source = way === "blob" ? await (await fetch(address)).blob() : address;

@@ -1,6 +1,6 @@
 import "./errors.js";
 
-/** What can be run; each module's default export gives the report. */
+/** Runs by name; each module's default export returns the report. */
 const RUNS = [
   "conformance", "generate", "bench", "measure", "load", "memory", "page", "checks", "kills", "cycles", "failing", "leg",
 ];

@@ -1,5 +1,5 @@
-// One measurement, with the module that measures alone: nothing of the package is between the engine and its figures. Before it, what
-// this thread has for it.
+// One measurement, with the wasm module that only measures, so that no code of the package affects the engine's
+// figures. Before that, it reports this thread's GPU interfaces.
 
 import "./errors.js";
 import { features } from "/below/a/path/anygpu/src/features.js";
@@ -9,7 +9,7 @@ import * as threaded from "/below/a/path/anygpu/wasm/threads/conformance.js";
 
 const WASM = "/below/a/path/anygpu/wasm";
 
-/** Measures: `{ options, file, threads }` as the bindings take them. `tell` hears what is done now. */
+/** Measures: `{ options, file, threads }` as the bindings take them. `tell` gets the current activity. */
 export async function measure({ options, file, threads }, tell) {
   const folder = threads > 1 ? `${WASM}/threads` : WASM;
   const bindings = threads > 1 ? threaded : today;
@@ -21,7 +21,7 @@ export async function measure({ options, file, threads }, tell) {
   return JSON.parse(await bindings.bench(file && (await source(file)), JSON.stringify(options), tell));
 }
 
-/** A file that is here as a whole, so that no figure depends on the network. */
+/** Returns a source that holds a whole file in memory, so that no figure depends on the network. */
 async function source(file) {
   const answer = await fetch(`/files/${file}`);
   if (!answer.ok) throw new Error(`${file}: ${answer.status}`);

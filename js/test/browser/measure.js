@@ -1,19 +1,19 @@
-// `cargo xtask bench`: models, operators and ablations, and the same of other engines, one after the other.
+// Measurements of `cargo xtask bench`: models, operators and ablations, and then the same with other engines.
 
 import { chooseThread, features } from "/below/a/path/anygpu/src/features.js";
 import { threadsOf } from "/below/a/path/anygpu/src/threads.js";
 import { beat, modelNamed, options, say } from "./run.js";
 
-/** The options that the bindings take for a measurement. */
+/** Returns the options of a measurement as the bindings take them. */
 function request(what, model) {
   const { backend, prefill, decode, repeat, queued } = options;
   return { what, model, engine: { backend, n_ctx: model && prefill + decode + 1 }, prefill, decode, repeat, queued };
 }
 
-/** Threads of the CPU: those that other engines have too. */
+/** Number of CPU threads; other engines get the same. */
 const threads = threadsOf(options.backend, options.threads);
 
-/** A measurement in a worker of its own, so that nothing is left of the one before; on this thread if only that will do. */
+/** Measures in a new worker, so that nothing is left of the last measurement; on this thread if only that works. */
 async function measured(message) {
   const tell = () => beat();
   const here = async () => (await import("./measure-worker.js")).measure({ ...message, threads: 1 }, tell);
@@ -28,7 +28,7 @@ async function measured(message) {
   }
 }
 
-/** What a worker answers. */
+/** Resolves to a worker's answer. */
 function answer(worker, message, tell) {
   return new Promise((resolve, reject) => {
     worker.onerror = (event) => reject(new Error(`the worker stopped: ${event.message}`));
@@ -41,7 +41,7 @@ function answer(worker, message, tell) {
   });
 }
 
-/** A report is shown, and kept without its text. */
+/** Shows a report, and returns it without its text. */
 async function shown({ text, ...report }) {
   for (const line of text.trimEnd().split("\n")) await say(line);
   return report;

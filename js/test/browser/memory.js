@@ -1,16 +1,16 @@
-// One engine, which loads a model as a page does and runs it once, while the browser is watched from outside.
+// Loads a model with one engine as a page does, and runs it once, while the browser is watched from outside.
 
 import { AnyGpu, beat, modelNamed, options, say, sleep } from "./run.js";
 
-/** What is held while nothing is done is seen within this time, in milliseconds. */
+/** Time at rest in which the memory in use is measured, in milliseconds. */
 const REST_MS = 1000;
 
 let told = Promise.resolve();
 
-/** Says what is done from now on; in the order in which it is said. */
+/** Reports the phase that begins now; reports stay in order. */
 const phase = (name) => (told = told.then(() => fetch("/phase", { method: "POST", body: name })));
 
-/** Says where loading is whenever that changes. After the last byte of the weights programs are compiled. */
+/** Reports each new phase of loading. Programs are compiled after the last byte of the weights. */
 function follow() {
   let last = "";
   return ({ phase: name, loaded, total }) => {
@@ -21,11 +21,11 @@ function follow() {
   };
 }
 
-/** A prompt of so many tokens, and as many again as are wanted, in a context that holds little more. */
+/** Lengths of the prompt and of the answer, in tokens; the context holds little more. */
 const { prefill, decode } = options;
 const nCtx = prefill + decode + 64;
 
-/** This engine, through the package: from a blob, or from an address and with its cache. */
+/** Runs this engine through the package: from a blob, or from an address with its cache. */
 async function anygpu(name) {
   const { backend, worker } = options;
   const address = `/files/${modelNamed(name).file}`;
@@ -43,7 +43,7 @@ async function anygpu(name) {
   return { engine: "anygpu", backend: chosen, adapter, device_memory_bytes: memory, wasm_memory_bytes: wasm_memory };
 }
 
-/** wllama, from a blob, as its own loading by address does it. */
+/** Runs wllama from a blob, which is also how it loads from an address. */
 async function wllama(name) {
   const { open, words } = await import("./peers.js");
   await phase("download, load");

@@ -1,12 +1,12 @@
-// The real page, visited again and again in one profile. `first-token.js`, which the server puts into it, times a visit and
-// comes back here.
+// Visits the real page again and again in one profile. `first-token.js`, which the server adds to the page, times each
+// visit and comes back here.
 
 import { median, options, say, sleep } from "./run.js";
 
-/** What the page left behind has ended by then, in milliseconds. */
+/** Time after which everything of the left page has ended, in milliseconds. */
 const REST_MS = 1500;
 
-/** Goes to the page; there is no return from here. */
+/** Navigates to the page. Nothing after this call runs. */
 async function visit(visits) {
   sessionStorage.setItem("run", JSON.stringify({ back: location.href, visits }));
   await sleep(REST_MS);

@@ -1,8 +1,8 @@
-// Other engines, timed as this one is, in the same browser and run. `js/test/peers` says which versions.
+// Times other engines like this one, in the same browser and run. `js/test/peers` has their versions.
 
 import { beat, median, modelNamed, options } from "./run.js";
 
-/** As in the engine's own list: batches, but at least so many, and no longer than that. */
+/** Number of batches, the least number, and the time limit; the same as in this engine's own measurements. */
 const BATCHES = 15, LEAST = 3, ENOUGH_MS = 2000;
 
 /** Loads a classic script. */
@@ -16,7 +16,7 @@ function script(path) {
   });
 }
 
-/** An operator of TF.js by its name in the engine's list, such as `mm 1x576x1536`. */
+/** Returns an operator of TF.js by its name in the engine's list, such as `mm 1x576x1536`. */
 function operator(tf, name) {
   const [, kind, sizes] = /^(\w+) ([\dx]+)$/.exec(name);
   const [rows, cols, n] = sizes.split("x").map(Number);
@@ -49,7 +49,7 @@ function operator(tf, name) {
   }
 }
 
-/** TF.js on the operators of a report: so many queued, then one read. */
+/** Runs a report's operators with TF.js: a number of them queued, then one read. */
 export async function ops({ backend, queued, ops }) {
   if (backend === "cpu") return { text: "TF.js is compared on GPUs only", ops: [] };
   await script("@tensorflow/tfjs-core/dist/tf-core.min.js");
@@ -75,7 +75,7 @@ export async function ops({ backend, queued, ops }) {
     while (times.length < LEAST || (times.length < BATCHES && performance.now() - begin < ENOUGH_MS)) {
       times.push(await batch());
     }
-    // The engine's better form of the operand counts.
+    // The faster of this engine's variants counts.
     const own = Math.min(...ops.filter((own) => own.op === op).map((own) => own.ms.median));
     const ms = spread(times);
     rows.push({ op, ms, ratio: own / ms.median });
@@ -85,10 +85,13 @@ export async function ops({ backend, queued, ops }) {
   return { engine: version, queued, ops: rows, text: [`${version}: ms an operator, and anygpu's time over it`, ...lines].join("\n") };
 }
 
-/** Words that are one token each in the vocabularies at hand; the first one differs from run to run. */
+/** Returns words that are one token each in the vocabularies at hand. The first one differs between runs. */
 export const words = (run, tokens) => ["One", "Two", "The", "For", "And", "But", "All", "Now"][run % 8] + " and".repeat(tokens - 1);
 
-/** wllama with a model, from a blob: as its own loading by address does it. Without isolation it has one thread. */
+/**
+ * Opens a model in wllama, from a blob, which is also how it loads from an address. Without cross-origin isolation it
+ * has one thread.
+ */
 export async function open(model, nCtx) {
   const { Wllama } = await import("/peers/@wllama/wllama/esm/index.js");
   const quiet = { debug() {}, log() {}, warn() {}, error() {} };
@@ -99,12 +102,12 @@ export async function open(model, nCtx) {
   return { engine, load_ms: performance.now() - begin, threads: engine.getNumThreads() };
 }
 
-/** The middle, the ends and the count of some times. */
+/** Returns the median, the ends and the number of times. */
 function spread(times) {
   return { median: median(times), min: Math.min(...times), max: Math.max(...times), n: times.length };
 }
 
-/** wllama on the model of a report. */
+/** Runs the model of a report with wllama. */
 export async function model(report) {
   const { prefill_tokens: prefill, decode_tokens: decode } = report;
   const { engine, load_ms, threads } = await open(report.model, prefill + decode + 64);

@@ -1,9 +1,9 @@
-// What this page was asked to do, and how it says what it did.
+// Options of this run, and its results.
 
-// Below a path, so that what is tested here also works there.
+// Loaded from below a path, to test that too.
 import * as everything from "/below/a/path/anygpu/src/index.js";
 
-/** Where the package is. */
+/** Address of the package. */
 export const PACKAGE = "/below/a/path/anygpu";
 
 const query = new URLSearchParams(location.search);
@@ -11,11 +11,11 @@ const query = new URLSearchParams(location.search);
 /** The package. */
 export const { AnyGpu, ...errors } = everything;
 
-/** The options of `cargo xtask browser` and `cargo xtask bench`. */
+/** Options of `cargo xtask browser` and `cargo xtask bench`. */
 export const options = {
   run: query.get("run"),
   browser: query.get("browser"),
-  /** Of an old browser. */
+  /** Version of an old browser; null for a current one. */
   version: query.has("version") ? Number(query.get("version")) : null,
   backend: query.get("backend"),
   model: query.get("model") ?? "gab",
@@ -41,7 +41,7 @@ export const options = {
   source: query.get("source") ?? "blob",
 };
 
-/** The models that have a name here: their files, and where the tokens that they must give are written. */
+/** Models by their names here: their files, and the files with the tokens that they must generate. */
 const MODELS = {
   gab: { file: "gab-q4_0.gguf", reference: "gab.reference.json", read: (r) => r.files["gab-q4_0.gguf"] },
   smollm2: {
@@ -60,15 +60,15 @@ const MODELS = {
   },
 };
 
-/** A model by its name here, or that of its file: the file, and the reference if it has one. */
+/** Returns a model by its name here or its file name, with its reference if it has one. */
 export const modelNamed = (name) => MODELS[name] ?? { file: name };
 
-/** The model asked for. */
+/** Model to test. */
 export const model = modelNamed(options.model);
 
 options.tokens = Number(query.get("tokens") ?? model.tokens ?? 64);
 
-/** The prompts whose continuation is known: `{ prompt, prompt_ids, greedy_ids }`. */
+/** Returns the prompts with known continuations: `{ prompt, prompt_ids, greedy_ids }`. */
 export async function reference(of = model) {
   const answer = await fetch(`/files/${of.reference}`);
   if (!answer.ok) throw new Error(`${of.reference}: ${answer.status}`);
@@ -82,7 +82,7 @@ export function say(text) {
 
 let last = 0;
 
-/** Says that there is progress. Without any for a while the run counts as hung. */
+/** Reports progress. Without any for a while, the run counts as hung. */
 export function beat() {
   if (performance.now() - last < 1000) return;
   last = performance.now();
@@ -92,17 +92,17 @@ export function beat() {
 /** Waits. */
 export const sleep = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
 
-/** The middle one of some numbers. */
+/** Returns the median of some numbers. */
 export const median = (values) => [...values].sort((a, b) => a - b)[values.length >> 1];
 
-/** What checks add up to. */
+/** The results of checks. */
 export class Results {
   passed = 0;
   failed = 0;
   skipped = 0;
   checks = [];
 
-  /** Notes a check, and shows it. */
+  /** Adds the result of a check, and shows it. */
   add(name, failure, more = {}) {
     if (failure === undefined) this.passed++;
     else this.failed++;
@@ -110,7 +110,7 @@ export class Results {
     return say(failure === undefined ? `ok      ${name}` : `FAILED  ${name}: ${failure}`);
   }
 
-  /** Notes what cannot be checked here. */
+  /** Adds a check that cannot be run here. */
   skip(name, reason) {
     this.skipped++;
     this.checks.push({ name, skipped: reason });

@@ -1,15 +1,15 @@
-// Sampled generation: the seed decides the text, whatever backend runs.
+// Checks of sampled generation: the text depends on the seed, and not on the backend.
 
 import { AnyGpu, beat, model, options } from "./run.js";
 import { difference } from "./generate.js";
 
-/** What is always asked for. */
+/** Fields of all requests. */
 const REQUEST = { prompt: "Once upon a time", ignore_eos: true };
 
-/** All that sampling can be told, as the page tells it. */
+/** All fields of sampling, with the page's names. */
 const ALL = { temperature: 1, top_k: 40, top_p: 0.95, seed: 7 };
 
-/** Ways to sample, by name. */
+/** Sampling requests by name. */
 export const CASES = {
   all: ALL,
   "another seed": { ...ALL, seed: 8 },
@@ -19,7 +19,7 @@ export const CASES = {
   "top_p 0": { temperature: 1, top_p: 0 },
 };
 
-/** Which texts are the same on the CPU, and which are not. */
+/** Pairs of cases that give the same text on the CPU, and pairs that do not. */
 const SAME = [
   ["more candidates than are kept", "64 candidates"],
   ["top_p 0", "greedy"],
@@ -36,7 +36,7 @@ async function text(engine, sampling) {
   return (await engine.completions.create({ ...REQUEST, ...sampling })).tokens;
 }
 
-/** Checks an engine on any backend, with one on the CPU beside it: some of the cases, the first of them twice. */
+/** Compares an engine on any backend with one on the CPU in some of the cases; the first case runs twice. */
 export async function checkSampling(results, engine, names) {
   const request = (name) => ({ max_tokens: Math.min(16, options.tokens), ...CASES[name] });
   const cpu = await AnyGpu.load(`/files/${model.file}`, {
@@ -53,7 +53,7 @@ export async function checkSampling(results, engine, names) {
     const same = difference(known[one], known[other]) === undefined;
     await results.add(`sampling: ${one} unlike ${other}`, same ? `both are ${known[one].join(" ")}` : undefined);
   }
-  // The first once more: a seed gives its text again.
+  // The first case again: the same seed gives the same text.
   for (const name of [...names, names[0]]) {
     const wrong = await text(engine, request(name)).then(
       (tokens) => difference(tokens, known[name]),

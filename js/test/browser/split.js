@@ -1,14 +1,14 @@
-// Takes a GGUF file apart and puts it together otherwise, without knowing what it means.
+// Takes a GGUF file apart and writes it in other ways, without interpreting it.
 
 const BYTES = [1, 1, 2, 2, 4, 4, 4, 1, 0, 0, 8, 8, 8];
 const STRING = 8;
 const ARRAY = 9;
-/** Where data begins is a multiple of it. */
+/** Alignment of the data, in bytes. */
 const ALIGNMENT = 32;
 
 const aligned = (count) => Math.ceil(count / ALIGNMENT) * ALIGNMENT;
 
-/** What goes from field to field. */
+/** Reads a file field by field. */
 class Reader {
   position = 8;
 
@@ -38,7 +38,7 @@ class Reader {
   }
 }
 
-/** What a file is made of: `{ pairs, metadata, tensors: [{ info, data }] }`. */
+/** Parses a file into `{ pairs, metadata, tensors: [{ info, data }] }`. */
 function parse(bytes) {
   const reader = new Reader(bytes);
   const [count, pairs] = [reader.u64(), reader.u64()];
@@ -67,7 +67,7 @@ const u32 = (value) => new Uint8Array(Uint32Array.of(value).buffer);
 const u64 = (value) => new Uint8Array(Uint32Array.of(value % 2 ** 32, Math.floor(value / 2 ** 32)).buffer);
 const text = (value) => [u64(value.length), new TextEncoder().encode(value)];
 
-/** A file whose tensors begin after a gap, in bytes, which takes no memory. */
+/** Builds a file whose tensors begin after a gap of some bytes, which takes no memory. */
 function file({ pairs, metadata, tensors }, name, gap = 0) {
   const header = [new TextEncoder().encode("GGUF"), u32(3), u64(tensors.length), u64(pairs), ...metadata];
   let offset = gap;
@@ -82,16 +82,19 @@ function file({ pairs, metadata, tensors }, name, gap = 0) {
   return new File([...header, ...zeros(gap), ...data], name);
 }
 
-/** So many zeros, most of them the same ones. */
+/** Returns blobs of zeros with this total length, most of them shared. */
 function zeros(length) {
   const piece = new Blob([new Uint8Array(64 << 20)]);
   return [...new Array(Math.floor(length / piece.size)).fill(piece), piece.slice(0, length % piece.size)];
 }
 
-/** The same file with a gap, in bytes, before the data of its tensors. */
+/** Returns a file with a gap, in bytes, before the data of its tensors. */
 export const withGap = (bytes, gap) => file(parse(bytes), "gap.gguf", gap);
 
-/** The files of a split model, as `gguf-split` makes them. Each but the last has so many tensors. */
+/**
+ * Returns the files of a split model, as `gguf-split` makes them, with these numbers of tensors; the last one has the
+ * rest.
+ */
 export function split(bytes, counts) {
   const { pairs, metadata, tensors } = parse(bytes);
   const starts = [0, ...counts.map((_, i) => counts.slice(0, i + 1).reduce((a, b) => a + b))];

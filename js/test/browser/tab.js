@@ -1,4 +1,4 @@
-// Another tab of the same site, in a frame of the page that checks: it loads a model, and tells how that goes.
+// Another tab of the same site, in a frame of the checking page. It loads a model, and reports how that goes.
 
 import { AnyGpu } from "/below/a/path/anygpu/src/index.js";
 

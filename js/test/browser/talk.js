@@ -1,5 +1,5 @@
-// Another tab of the same site, in a frame of the page that disturbs it: it holds a conversation, tells how that goes, and
-// loses its device or its worker when it is told to.
+// Another tab of the same site, in a frame of the disturbing page. It holds a conversation, reports how that goes, and
+// loses its device or its worker on request.
 
 import { AnyGpu } from "/below/a/path/anygpu/src/index.js";
 import { endWorker, lose } from "./instrument.js";
@@ -7,7 +7,7 @@ import { endWorker, lose } from "./instrument.js";
 const { url, load, turns, first, session, texts } = JSON.parse(new URLSearchParams(location.search).get("what"));
 const say = (message) => parent.postMessage(message, location.origin);
 
-/** Resolves once the other page wants a turn. */
+/** Resolve once the other page asks for a turn. */
 const wanted = turns.map(() => {
   let go;
   return { promise: new Promise((resolve) => (go = resolve)), go };
@@ -19,7 +19,7 @@ addEventListener("message", ({ data }) => {
   if (data.turn !== undefined) wanted[data.turn].go();
 });
 
-/** Loads the model, as often as it takes: whoever loads it sees that it fails. */
+/** Loads the model, with as many attempts as needed, since loads fail when they are disturbed. */
 async function open() {
   for (let attempt = 1; ; attempt++) {
     try {

@@ -1,11 +1,11 @@
-/** The wasm module, as far as the package's own code can tell. */
+/** A double of the wasm module, as far as the package's own code can tell. */
 
 import { createHash } from "node:crypto";
 import { record, textOf } from "./records.js";
 
 /** @import { Text } from "./records.js" */
 
-/** What the last engines did. */
+/** Calls of the last engines. */
 export const seen = {
   /** @type {number[]} */
   files: [],
@@ -14,11 +14,11 @@ export const seen = {
   freed: 0,
   /** @type {string[]} */
   generations: [],
-  /** How many tokens of each prompt were computed. @type {number[]} */
+  /** Number of tokens of each prompt that were computed. @type {number[]} */
   computed: [],
 };
 
-/** What the next calls do: `reads` are the pieces that loading reads, in this order. */
+/** Behaviour of the next calls. `reads` are the pieces that loading reads, in this order. */
 export const script = {
   /** @type {[offset: number, length: number][] | null} */
   reads: null,
@@ -26,19 +26,19 @@ export const script = {
   loadThrows: null,
   /** @type {unknown} */
   generateThrows: null,
-  /** The rungs that work, best first. @type {string[]} */
+  /** Rungs that work, best first. @type {string[]} */
   rungs: ["cpu"],
-  /** Whether the engine finds that what it was told of selection still holds. */
+  /** Whether the engine accepts the stored results of selection. */
   proven: true,
-  /** What the second token of a text waits for. @type {Promise<void> | null} */
+  /** A promise that the second token of a text waits for. @type {Promise<void> | null} */
   holdsUp: null,
-  /** Parts of a conversation's answer that are certain with each of its tokens. @type {object[][] | null} */
+  /** Parts of a chat answer that become certain with each of its tokens. @type {object[][] | null} */
   parts: null,
   /** Whether the module traps in the middle of a promise, so that the promise never settles. */
   hangs: false,
 };
 
-/** What was read by the last load. @type {Uint8Array[]} */
+/** Pieces that the last load read. @type {Uint8Array[]} */
 export let pieces = [];
 
 export class Sha256 {
@@ -71,9 +71,9 @@ class WasmEngine {
   /** @type {Map<string, Text>} */
   _texts = new Map();
   _last = "";
-  /** What is kept of a session: its tokens. @type {Map<string, number[]>} */
+  /** Stored tokens of each session. @type {Map<string, number[]>} */
   _kept = new Map();
-  /** Sessions of which a snapshot is on its way. */
+  /** Sessions with a snapshot in progress. */
   _busy = new Set();
 
   /** @param {string} rung */
@@ -98,7 +98,7 @@ class WasmEngine {
   encode_chat(/** @type {string} */ json) {
     return this.encode(JSON.parse(json).map((/** @type {any} */ m) => `${m.role}:${m.content};`).join(""));
   }
-  /** A conversation of which one message made room. @param {string} messages @param {string} options */
+  /** Returns the tokens of a conversation; one message was dropped. @param {string} messages @param {string} options */
   chat_prompt(messages, options) {
     const dropped_messages = JSON.parse(options).overflow === "shift" ? 1 : 0;
     const tokens = [...this.encode_chat(JSON.stringify(JSON.parse(messages).slice(dropped_messages)))];
@@ -152,13 +152,13 @@ class WasmEngine {
         finish = "cancelled";
         break;
       }
-      // Every third token the context is full.
+      // The context is full after every third token.
       if (overflow === "shift" && generated.length > 0 && generated.length % 3 === 0) {
         full = { policy: "shift", dropped_tokens: 2 * (generated.length / 3), times: generated.length / 3, ms: 1 };
         onPiece(undefined, "", JSON.stringify(full));
       }
       const mask = rest.held_to && (await onMask(Uint32Array.from(generated)));
-      // Of a mask the double takes the first word for a token. A seed begins the text with another letter.
+      // The double takes the first word of a mask as the token. A seed makes the text begin with another letter.
       const token = mask ? mask[0] : 97 + (((rest.seed ?? 0) + generated.length) % 26);
       generated.push(token);
       const logprob = rest.log_probs === undefined ? undefined : likely(token, rest.log_probs);
@@ -229,7 +229,7 @@ class WasmEngine {
   }
 }
 
-/** How likely a token was, and the likeliest in its place: itself, and half of a character. @param {number} token @param {number} top */
+/** Returns a token's probability with two alternatives: itself, and half of a character. @param {number} token @param {number} top */
 function likely(token, top) {
   const chosen = { token: String.fromCharCode(token), logprob: -0.5, bytes: [token] };
   const half = { token: "\uFFFD", logprob: -1.5, bytes: [0xe2, 0x80] };

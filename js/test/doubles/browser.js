@@ -1,14 +1,17 @@
-/** What the store needs of a browser, in memory: the origin private file system, the Cache API, and locks. */
+/**
+ * Doubles in memory of the browser interfaces that the store needs: the origin private file system, the Cache API, and
+ * locks.
+ */
 
 const missing = () => new DOMException("not there", "NotFoundError");
 const full = () => new DOMException("full", "QuotaExceededError");
 
-/** A disk that all files of a site share. */
+/** A disk with all files of a site. */
 export class Disk {
   /** @type {Map<string, Uint8Array>} */
   files = new Map();
   quota = Infinity;
-  /** Whether `estimate` tells the truth about the quota. */
+  /** Whether `estimate` returns the right quota. */
   tells = true;
 
   get used() {
@@ -28,7 +31,7 @@ export class Disk {
  * @param {"worker" | "page"} thread Workers write through handles, pages through streams.
  */
 export function opfs(disk, thread) {
-  /** The folder of the models has no prefix. @param {string} prefix */
+  /** Returns a folder with this prefix; the models' folder has none. @param {string} prefix */
   const folder = (prefix) => ({
     async *keys() {
       const isInside = (/** @type {string} */ name) => name.includes("/") === (prefix !== "") && name.startsWith(prefix);
@@ -58,16 +61,16 @@ export function opfs(disk, thread) {
   return /** @type {StorageManager} */ ({ ...estimates(disk), getDirectory });
 }
 
-/** A storage manager without files. @param {Disk} disk */
+/** Returns a storage manager without files. @param {Disk} disk */
 export function estimates(disk) {
   const estimate = async () => (disk.tells ? { quota: disk.quota, usage: disk.used } : {});
   return /** @type {StorageManager} */ ({ estimate });
 }
 
-/** Files that a handle keeps from being removed. */
+/** Names of files with an open handle, which cannot be removed. */
 const open = new Set();
 
-/** Ends all handles, as the end of a tab does. */
+/** Closes all handles, as the end of a tab does. */
 export const closeAll = () => open.clear();
 
 /** @param {Disk} disk @param {string} name */
@@ -119,7 +122,7 @@ export function cacheStorage(disk) {
   return /** @type {CacheStorage} */ (/** @type {unknown} */ ({ open: async () => cache }));
 }
 
-/** Locks as in the Web Locks API. */
+/** Returns locks with the interface of the Web Locks API. */
 export function lockManager() {
   /** @type {Map<string, { mode: string, count: number, queue: (() => void)[] }>} */
   const held = new Map();
@@ -152,7 +155,7 @@ export function lockManager() {
       get size() {
         return held.size;
       },
-      /** The thread that holds a lock ends. */
+      /** Ends the thread that holds a lock. */
       end(/** @type {string} */ name) {
         const lock = held.get(name);
         held.delete(name);

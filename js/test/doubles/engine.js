@@ -1,4 +1,4 @@
-/** An engine as the page has it, on the double of the wasm module. */
+/** An engine as a page uses it, with the double of the wasm module. */
 
 import { Client } from "../../src/client.js";
 import { Core } from "../../src/core.js";
@@ -9,7 +9,7 @@ import { Suite } from "../../src/suite.js";
 import * as bindings from "./bindings.js";
 import * as suiteBindings from "./suite.js";
 
-/** Doubles of wasm modules have no use for one: this is the smallest. */
+/** The smallest wasm module; doubles do not use its contents. */
 export const MODULE = Uint8Array.of(0, 0x61, 0x73, 0x6d, 1, 0, 0, 0);
 const NOWHERE = new URL(`data:application/wasm;base64,${Buffer.from(MODULE).toString("base64")}`);
 
@@ -22,18 +22,18 @@ export function connection(environment = {}, module = { ...bindings }, ends = {}
   return connected(new Core(/** @type {any} */ (module), NOWHERE, environment), ends);
 }
 
-/** The suite, likewise. */
+/** Returns the conformance suite with the double of its module. */
 export function suite() {
   return connected(new Suite(/** @type {any} */ ({ ...suiteBindings }), NOWHERE));
 }
 
 /**
- * @typedef {object} Ends What becomes of the ports.
+ * @typedef {object} Ends Callbacks that get the ports.
  * @property {(port: MessagePort) => void} [page]
  * @property {(port: MessagePort) => void} [engine]
  */
 
-/** Ports that may be open yet. @type {MessagePort[]} */
+/** Ports that may still be open. @type {MessagePort[]} */
 const ports = [];
 
 /** @param {import("../../src/serve.js").Core} core @param {Ends} [ends] */
@@ -50,14 +50,14 @@ function connected(core, ends = {}) {
   return { client, thread: /** @type {const} */ ("main"), reason: "a test", close };
 }
 
-/** @param {import("../../src/store.js").Environment} [environment] @param {object} [sessions] What is kept. */
+/** @param {import("../../src/store.js").Environment} [environment] @param {object} [sessions] Options of sessions. */
 export async function engine(environment, sessions) {
   const link = connection(environment);
   const facts = await link.client.call("load", { what: new Blob(["model"]), options: {}, engine: {}, sessions });
   return new AnyGpu({ connection: link, facts }, null);
 }
 
-/** Sets the double back to do what it should, and ends what a test that failed left: it would keep node running. */
+/** Resets the double, and closes what a failed test left open, which would keep node running. */
 export function reset() {
   ports.splice(0).forEach((port) => port.close());
   const { script } = bindings;

@@ -1,16 +1,16 @@
-/** Makes one call of a browser's interfaces fail: the first, the second, and so on, whichever it is. */
+/** Makes one call of a browser's interfaces fail: the first, the second, and so on. */
 
-/** What happens at the call: nothing but an error, an error although it was done, or an error after half of it was. */
+/** Ways to fail: before the call has an effect, after it had its effect, or after half of it. */
 export const KINDS = /** @type {const} */ (["before", "after", "torn"]);
-/** And what some calls of a browser may do besides: never answer. */
+/** An additional way for some calls of a browser: they never answer. */
 export const SILENT = "silent";
 
 /** @typedef {(typeof KINDS)[number] | typeof SILENT} Kind */
 
-/** Calls are counted; the one that it is told fails. */
+/** Counts calls, and makes one of them fail. */
 export class Faults {
   calls = 0;
-  /** What failed; null as long as nothing did. @type {string | null} */
+  /** Name of the call that failed; null if none did. @type {string | null} */
   failed = null;
 
   /** @param {number} at @param {Kind} kind @param {(name: string) => Error} [error] */
@@ -20,7 +20,7 @@ export class Faults {
     this.error = error;
   }
 
-  /** Fails if it is the turn of a call that is made elsewhere. @param {string} name */
+  /** Counts a call that is made elsewhere, and fails if it is its turn. @param {string} name */
   count(name) {
     if (++this.calls !== this.at) return;
     this.failed = name;
@@ -28,7 +28,7 @@ export class Faults {
   }
 
   /**
-   * An object whose calls are counted, and those of all that they give.
+   * Wraps an object so that its calls are counted, and those of the objects that they return.
    *
    * @template T
    * @param {T} object
@@ -41,7 +41,7 @@ export class Faults {
       new Proxy(/** @type {any} */ (object), {
         get: (target, name) => {
           const value = Reflect.get(target, name, target);
-          // Symbols, promises and what cannot fail are the language's own.
+          // Symbols, promises and calls that cannot fail are passed through.
           if (typeof name === "symbol" && name !== Symbol.asyncIterator) return value;
           if (typeof value !== "function") return this.in(value, sync);
           return (/** @type {any[]} */ ...args) => this._call(target, String(name), value, args, sync);
@@ -56,7 +56,7 @@ export class Faults {
     const fails = counts && ++this.calls === this.at;
     const inner = name === "createSyncAccessHandle" || sync;
     if (!fails) return this._given(method.apply(target, args), inner);
-    // Calls of handles in workers answer at once, or not at all: then the thread stands still.
+    // A synchronous call of a handle in a worker that never returns would block the thread, so it is not tried.
     this.failed = name;
     if (this.kind === SILENT && sync) return this._given(method.apply(target, args), inner);
     if (this.kind === SILENT) return new Promise(() => {});

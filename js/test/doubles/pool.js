@@ -1,4 +1,4 @@
-/** A pool, as far as a page's member can tell: its wasm module, its broker, and the coordinator's files. */
+/** Doubles of a pool for a page's member: the wasm module, the broker, and the coordinator's files. */
 
 import http from "node:http";
 import { Client } from "../../src/client.js";
@@ -12,9 +12,9 @@ const NOWHERE = new URL(`data:application/wasm;base64,${Buffer.from(MODULE).toSt
 export const text = (/** @type {string} */ text) => new TextEncoder().encode(text);
 const words = (/** @type {Uint8Array} */ bytes) => new TextDecoder().decode(bytes);
 
-/** What the module's worker does with a message. @typedef {(subject: string, payload: string, send: (subject: string, bytes: Uint8Array) => void) => Promise<string | undefined>} Deliver */
+/** Handles a message like the module's worker. @typedef {(subject: string, payload: string, send: (subject: string, bytes: Uint8Array) => void) => Promise<string | undefined>} Deliver */
 
-/** The module: what it says is text. @param {Deliver} deliver */
+/** Returns the module, whose messages are text. @param {Deliver} deliver */
 function bindings(deliver) {
   let hasJoined = false;
   const member = {
@@ -36,15 +36,15 @@ function bindings(deliver) {
   return { default: async () => {}, WasmCancel, worker_name: (/** @type {string} */ secret) => `w${secret.slice(0, 16)}`, member: async () => member };
 }
 
-/** The broker, on one connection. */
+/** The broker, with one connection. */
 export class Broker {
-  /** What was published, as `subject: text`. @type {string[]} */
+  /** Messages that were published, as `subject: text`. @type {string[]} */
   said = [];
   /** @type {Map<string, import("../../src/pool-link.js").OnMessage>} */
   listeners = new Map();
   connection = "server/1";
   closed = false;
-  /** Gives the answer to a hello, as text; null if nobody answers. @type {(hello: string) => string | null} */
+  /** Returns the answer to a hello, as text; null if nobody answers. @type {(hello: string) => string | null} */
   onHello = (hello) => JSON.stringify({ worker: hello.split(" ")[1], heartbeat_millis: 60_000 });
   /** @type {(isThere: boolean) => void} */
   change = () => {};
@@ -84,7 +84,7 @@ export class Broker {
   }
 }
 
-/** What a coordinator's server has at a path: a text, bytes, or what it does with a request. @typedef {Record<string, string | Uint8Array | http.RequestListener>} Files */
+/** Contents of a coordinator's server by path: a text, bytes, or a handler of requests. @typedef {Record<string, string | Uint8Array | http.RequestListener>} Files */
 
 /** @param {Files} files May be changed while it runs. */
 export async function coordinator(files) {
@@ -101,7 +101,7 @@ export async function coordinator(files) {
   return { url: `http://127.0.0.1:${port}`, close: () => (server.closeAllConnections(), server.close()) };
 }
 
-/** A member that a page would have in a worker. @param {Broker} broker @param {Deliver} [deliver] */
+/** Returns a member that a page would have in a worker. @param {Broker} broker @param {Deliver} [deliver] */
 export function member(broker, deliver = async () => undefined) {
   const { port1, port2 } = new MessageChannel();
   const core = new PoolCore(/** @type {any} */ (bindings(deliver)), NOWHERE, async () => broker.link());

@@ -1,4 +1,4 @@
-/** Snapshots as the engine makes them, whose states are the tokens themselves. */
+/** Snapshots as the engine makes them; their states are the tokens themselves. */
 
 import { createHash } from "node:crypto";
 
@@ -27,7 +27,7 @@ export function record({ tokens, prompt, generate, finish }, from) {
 }
 
 /**
- * What a log of records comes to.
+ * Returns the text of a log of records.
  *
  * @param {Uint8Array} bytes
  * @returns {Text}

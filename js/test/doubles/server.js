@@ -1,4 +1,4 @@
-/** A server of one file or several, which can behave badly. */
+/** A server of one file or several, which can misbehave. */
 
 import http from "node:http";
 import { Readable } from "node:stream";
@@ -6,25 +6,25 @@ import { gzipSync } from "node:zlib";
 
 /**
  * @typedef {object} Behaviour
- * @property {number} [cutAfter] The connection is cut after so many bytes of each answer.
- * @property {number} [stallAfter] Nothing comes after so many bytes of the first answers; `stalls` says of how many.
+ * @property {number} [cutAfter] Bytes of each response after which the connection is cut.
+ * @property {number} [stallAfter] Bytes of the first `stalls` responses after which nothing comes.
  * @property {number} [stalls]
  * @property {boolean} [ignoreRange]
  * @property {boolean} [noLength]
- * @property {number[]} [statuses] The statuses of the first answers.
+ * @property {number[]} [statuses] Statuses of the first responses.
  * @property {(request: number) => string | undefined} [etag]
- * @property {keyof typeof PARTS} [part] How it answers a request for a range.
+ * @property {keyof typeof PARTS} [part] Way to answer a request for a range.
  * @property {boolean} [always206]
  * @property {boolean} [gzip]
- * @property {string} [type] What it says that it sends.
- * @property {number} [trickle] Bytes a write, with a pause after each.
- * @property {Uint8Array[]} [bodies] The file as the first answers have it.
- * @property {Record<string, Uint8Array>} [files] What is at these paths instead; there is nothing at others.
+ * @property {string} [type] Content type of responses.
+ * @property {number} [trickle] Bytes of each write, with a pause after it.
+ * @property {Uint8Array[]} [bodies] Versions of the file for the first responses.
+ * @property {Record<string, Uint8Array>} [files] Files by path, instead of the one file; other paths are missing.
  */
 
 /**
- * Ways to answer a request for the bytes from one on: where they come from, whether the header is there that says so,
- * and what it says. Lengths are as long as what is sent.
+ * Ways to answer a request for a range: where its bytes begin and end, and what its header says; without `says` it has
+ * none. Lengths are right.
  *
  * @type {Record<string, (from: number, size: number) => { at: number, to: number, says?: number }>}
  */
@@ -77,7 +77,7 @@ export async function serveFile(file, behaviour = {}) {
       if (trickle < body.length) await new Promise((resolve) => setTimeout(resolve, 5));
     }
     if (stallAfter !== undefined && end < body.length) return;
-    // What was written is to arrive before the cut.
+    // The written bytes should arrive before the cut.
     if (end < body.length) setTimeout(() => response.destroy(), 100);
     else response.end();
   });
@@ -95,7 +95,7 @@ export async function serveFile(file, behaviour = {}) {
 }
 
 /**
- * A server of a file of any size, whose bytes are made as they are sent.
+ * Serves a file of any size whose bytes are computed as they are sent.
  *
  * @param {number} size
  * @param {(offset: number) => number} byteAt
@@ -128,7 +128,7 @@ export async function serveMade(size, byteAt) {
   return { url: `http://127.0.0.1:${port}/model.gguf`, ranges, close };
 }
 
-/** Bytes that differ from their neighbours, so that nothing can be in the wrong place unseen. */
+/** Returns bytes that differ from their neighbours, so that misplaced ones are noticed. */
 export function someBytes(/** @type {number} */ length) {
   return Uint8Array.from({ length }, (_, i) => (i * 2654435761) >>> 24);
 }

@@ -1,4 +1,4 @@
-/** The suite's wasm module, as far as the package's own code can tell. */
+/** A double of the suite's wasm module, as far as the package's own code can tell. */
 
 import { turn } from "./bindings.js";
 

@@ -1,4 +1,4 @@
-/** Loads a model; and once more, when the server has gone. */
+/** Loads a model, and loads it again after the server has ended. */
 
 const FIRST = "what the first visit found";
 

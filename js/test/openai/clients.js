@@ -1,4 +1,7 @@
-/** OpenAI's client, LangChain and the AI SDK talk to `anygpu serve`. Each check fails by throwing; the last line is their results as JSON. */
+/**
+ * Tests of `anygpu serve` with OpenAI's client, LangChain and the AI SDK. Each check fails by throwing; the last line
+ * is their results as JSON.
+ */
 
 import assert from "node:assert/strict";
 import { createOpenAI } from "@ai-sdk/openai";
@@ -12,7 +15,7 @@ import { z } from "zod";
 const [, , texts = "", vectors = "", calls = "", key = ""] = process.argv;
 const client = new OpenAI({ baseURL: texts, apiKey: key, maxRetries: 0 });
 const embedder = new OpenAI({ baseURL: vectors, apiKey: key, maxRetries: 0 });
-/** Its model knows by heart what to say: thoughts and two calls if there are tools, else an answer. */
+/** Client of a model that always gives the same answer: reasoning and two calls if there are tools, else text. */
 const caller = new OpenAI({ baseURL: calls, apiKey: key, maxRetries: 0 });
 
 const messages = [{ role: "user", content: "Tell me of a dragon." }];
@@ -20,11 +23,11 @@ const story = { model: "gab", prompt: "Once upon a time", max_tokens: 24 };
 
 const described = (name, parameters) => ({ type: "function", function: { name, parameters: { type: "object", ...parameters } } });
 const tools = [described("weather", { properties: { city: { type: "string" } } }), described("time")];
-/** A function without parameters. */
+/** Returns a function without parameters. */
 const bare = (name) => ({ type: "function", function: { name } });
 const question = [{ role: "user", content: "Is it warm in Paris?" }];
 
-/** The error of what must fail. */
+/** Returns the error of a request that must fail. */
 async function refused(promise, status) {
   const error = await promise.then(() => null, (error) => error);
   assert.ok(error instanceof APIError, String(error));
@@ -46,7 +49,7 @@ const CHECKS = {
     assert.equal(finish_reason, "length");
     assert.equal(answer.usage.completion_tokens, 12);
     assert.equal(answer.usage.total_tokens, answer.usage.prompt_tokens + 12);
-    // Its own answer is a part of the conversation.
+    // The model's own answer becomes a part of the conversation.
     const more = [...messages, message, { role: "user", content: "And then?" }];
     const next = await client.chat.completions.create({ model: "gab", messages: more, max_tokens: 2 });
     assert.ok(next.usage.prompt_tokens_details.cached_tokens > 0);
@@ -94,7 +97,7 @@ const CHECKS = {
   },
   async embeddings() {
     const request = { model: "bert-mean", input: ["the cat sat", "on the mat"] };
-    // The client asks for base64 unless it is told otherwise, and gives numbers.
+    // The client asks for base64 by default, and returns numbers.
     const { data, usage } = await embedder.embeddings.create(request);
     const floats = await embedder.embeddings.create({ ...request, encoding_format: "float" });
     assert.equal(data[0].embedding.length, 24);
@@ -118,7 +121,7 @@ const CHECKS = {
     assert.deepEqual([message.content, message.reasoning_content], [null, "Let me look."]);
     const called = message.tool_calls.map(({ type, function: { name, arguments: given } }) => [type, name, JSON.parse(given)]);
     assert.deepEqual(called, [["function", "weather", { city: "Paris" }], ["function", "time", {}]]);
-    // The client puts a stream together to the same.
+    // The client assembles a stream to the same answer.
     const stream = caller.chat.completions.stream(request);
     const final = (await stream.finalChatCompletion()).choices[0];
     assert.equal(final.finish_reason, "tool_calls");
@@ -134,7 +137,7 @@ const CHECKS = {
       return choices[0].message.tool_calls.map((call) => [call.function.name, JSON.parse(call.function.arguments)]);
     };
     assert.deepEqual(await calledWith({ tool_choice: "required" }), [["weather", { city: "Paris" }], ["time", {}]]);
-    // The model would not say this by itself. Without parameters there is only one way to say it.
+    // The model would not choose this by itself. Without parameters there is only one possible call.
     assert.deepEqual(await calledWith({ tool_choice: named, tools: [tools[0], bare("time")] }), [["time", {}]]);
     const other = { ...request, tool_choice: "required", response_format: { type: "json_object" } };
     assert.equal((await refused(caller.chat.completions.create(other), 400)).param, "response_format");
@@ -151,7 +154,7 @@ const CHECKS = {
     const runner = caller.chat.completions.runTools({ model: "by-heart", messages: question, tools: [own("weather"), own("time")] });
     assert.equal(await runner.finalContent(), "It is warm.");
     assert.deepEqual(seen, [["weather", { city: "Paris" }], ["time", {}]]);
-    // One that is demanded by its name is run once, and ends it.
+    // A function that is demanded by name is run once, and ends the loop.
     const empty = { properties: {}, additionalProperties: false };
     const forced = { tool_choice: { type: "function", function: { name: "time" } }, tools: [own("weather"), own("time", empty)] };
     await caller.chat.completions.runTools({ model: "by-heart", messages: question, ...forced }).done();
@@ -165,7 +168,7 @@ const CHECKS = {
     };
     const expected = [["weather", { city: "Paris" }], ["time", {}]];
     assert.deepEqual(await called({}), expected);
-    // What the client has read of answers comes back with them.
+    // Fields that the client adds when it parses answers are sent back.
     const { choices: [{ message }] } = await caller.chat.completions.parse({ model: "by-heart", messages: question, tools: zodTools });
     const answered = message.tool_calls.map(({ id }) => ({ role: "tool", tool_call_id: id, content: "25 degrees" }));
     const end = await caller.chat.completions.create({ model: "by-heart", messages: [...question, message, ...answered], tools: zodTools });
@@ -250,7 +253,7 @@ const CHECKS = {
     const endless = { ...story, max_tokens: 1e8, overflow: "shift", ignore_eos: true, stream: true };
     const stream = await client.completions.create(endless);
     for await (const chunk of stream) if (chunk.choices[0].text !== "") break;
-    // The server notices: nothing is under way any more.
+    // The server notices the abort: no request is in progress any more.
     const metrics = () => fetch(new URL("/metrics", texts), { headers: { Authorization: `Bearer ${key}` } }).then((r) => r.text());
     while (!/^anygpu_requests_in_progress 0$/m.test(await metrics()));
   },

@@ -1,7 +1,7 @@
-/** What pages of the small projects run; the results go to the server. */
+/** Checks that the pages of the small projects run; the results go to the server. */
 
 export const MODEL = "model.gguf";
-/** The same with a chat template. */
+/** File of the built-in model with a chat template. */
 export const TALKER = "talker.gguf";
 export const STORY = ", there was a little dragon";
 
@@ -24,8 +24,7 @@ export async function tells(AnyGpu, options, model = MODEL) {
 }
 
 /**
- * Workers that have said something, and all that they said since the last `clear`: where one does not start, the page's own
- * thread does the same in its place.
+ * Messages of workers since the last `clear`. Where workers do not start, the page's own thread does the work instead.
  *
  * @type {Map<unknown, any[]>}
  */
@@ -48,16 +47,17 @@ if (globalThis.Worker === undefined) {
   };
 }
 
-/** How many tokens workers have told of since the last `clear`. */
+/** Returns the number of tokens that workers reported since the last `clear`. */
 const tokens = () => [...heard.values()].flat().filter(({ event }) => event?.token !== undefined).length;
 
-/** A generation without end, for the ways to end it. */
+/** A request for a very long generation, to test how it can be ended. */
 const ENDLESS = { prompt: "Once upon a time", max_tokens: 1_000_000, ignore_eos: true, overflow: "shift", stream: true };
-/** So many tokens may still come until the engine hears of the end. One that does not hear makes hundreds. */
+/** Number of tokens that may still come until the engine notices the end; one that does not notice makes hundreds. */
 const FEW = 100;
 
 /**
- * A generation that is left, aborted, or whose engine is disposed of, ends in the worker, too: the next request begins then.
+ * Checks that a generation also ends in the worker when it is left or aborted, or its engine is disposed of: the next
+ * request begins then.
  *
  * @param {typeof import("anygpu").AnyGpu} AnyGpu
  * @param {import("anygpu").LoadOptions} [options]
@@ -87,13 +87,13 @@ export async function stops(AnyGpu, options, model = MODEL) {
   const stream = endless(new AbortController().signal);
   await stream.next();
   await engine.dispose();
-  // A worker that does not answer is terminated in the midst of its tokens.
+  // A worker that does not answer is terminated while it generates.
   const last = [...heard.values()].flat().pop();
   if (last.event !== undefined || tokens() > FEW) throw new Error(`${tokens()} tokens came of an engine that was disposed of, at last ${JSON.stringify(last)}`);
 }
 
 /**
- * An answer in a format, for which a module and a worker of their own are loaded.
+ * Checks structured output, which loads a module and a worker of its own.
  *
  * @param {typeof import("anygpu").AnyGpu} AnyGpu
  * @param {import("anygpu").LoadOptions} [options]
@@ -113,11 +113,7 @@ export async function formats(AnyGpu, options, model = TALKER) {
   await engine.dispose();
 }
 
-/**
- * Runs checks, and tells of each how it went.
- *
- * @param {Record<string, () => Promise<unknown>>} checks
- */
+/** Runs checks, and returns their results. @param {Record<string, () => Promise<unknown>>} checks */
 export async function checked(checks) {
   const results = [];
   for (const [name, check] of Object.entries(checks)) {

@@ -1,9 +1,9 @@
-/** Runs on a page of another origin, which may read all that this one has but for what is in `closed`. */
+/** Runs on a page of another origin, which may read everything of this one except the files in `closed`. */
 
 import { AnyGpu, NetworkError } from "./node_modules/anygpu/src/index.js";
 import { checked, formats, posted, tells } from "./page/check.js";
 
-/** @param {string} origin Of this script. */
+/** @param {string} origin Origin of this script. */
 export async function run(origin) {
   const model = `${origin}/model.gguf`;
   const talker = `${origin}/talker.gguf`;

@@ -1,5 +1,5 @@
-// What a program does with the package: arguments are files of models, the second with a chat template, the third for
-// conversations. Prints the results.
+// A program that uses the package. Its arguments are model files: one, one with a chat template, and one for chat. It
+// prints the results.
 import { createServer } from "node:http";
 import { readFile } from "node:fs/promises";
 import { relative } from "node:path";
@@ -54,7 +54,7 @@ const results = await checked({
     const answer = await engine.completions.create({ prompt: "Once upon a time", max_tokens: 6 });
     const { thread, rungs } = engine.report;
     await engine.dispose();
-    // Whoever was not chosen says why.
+    // Rungs that were not chosen have a reason.
     const silent = rungs.filter(({ outcome }) => outcome.kind === "rejected" && !outcome.reason);
     if (thread !== "main" || answer.choices[0].text !== STORY || silent.length > 0) throw new Error(JSON.stringify([thread, answer, silent]));
   },

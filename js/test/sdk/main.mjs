@@ -1,5 +1,5 @@
-// The AI SDK with an engine that answers as ours does, and with a model for conversations if one is given; and OpenAI's
-// client with what streams become. Prints the results.
+// Tests of the AI SDK with an engine that answers like ours, and with a chat model if one is given; and of OpenAI's
+// client with converted streams. It prints the results.
 import { Output, embedMany, generateText, jsonSchema, stepCountIs, streamText, tool } from "ai";
 import { argv } from "node:process";
 import { Stream } from "openai/core/streaming";
@@ -16,11 +16,11 @@ function equal(actual, expected) {
   if (a !== b) throw new Error(`${a} instead of ${b}`);
 }
 
-/** What it was asked last. @type {any} */
+/** Last request. @type {any} */
 let asked;
-/** What went beside that. @type {any} */
+/** Options beside the last request. @type {any} */
 let beside;
-/** Whether the signal of that ended it. */
+/** Whether that request was ended by its signal. */
 let stopped = false;
 const usage = { prompt_tokens: 7, completion_tokens: 2, total_tokens: 9, prompt_tokens_details: { cached_tokens: 3 } };
 const engine = /** @type {any} */ ({
@@ -58,7 +58,7 @@ const engine = /** @type {any} */ ({
 });
 const model = languageModel(engine);
 
-/** With the model for conversations, once for all that it is needed for. */
+/** The chat model, loaded once for all checks that need it. */
 const conversing = chat === undefined ? null : AnyGpu.load(chat, { backend: "cpu" });
 
 const results = await checked({
@@ -139,7 +139,7 @@ const results = await checked({
     const calls = (/** @type {any} */ message) => message.tool_calls.map((/** @type {any} */ { function: { name, arguments: given } }) => [name, JSON.parse(given)]);
     const expected = [["weather", { city: "Paris" }], ["time", {}]];
     equal(calls(whole.message), expected);
-    // OpenAI's client puts a stream together to the same.
+    // OpenAI's client assembles a stream to the same answer.
     const lines = engine.chat.completions.create({ messages, tools, stream: true }).toReadableStream();
     const { choices: [made] } = await ChatCompletionStream.fromReadableStream(lines).finalChatCompletion();
     equal([made.finish_reason, calls(made.message)], ["tool_calls", expected]);
@@ -154,7 +154,7 @@ const results = await checked({
     equal(none.choices[0].message.content, "It is warm.");
     const refused = async (/** @type {object} */ more) => engine.chat.completions.create(/** @type {any} */ ({ messages, ...more })).catch((/** @type {any} */ error) => [error.name, /takes no argument|tools: "not" at #/.test(error.message)]);
     equal(await refused({ chat_template_kwargs: { never_read: 1 } }), ["FileError", true]);
-    // What the model would not say by itself, and what it would.
+    // A call that the model would not choose by itself, and one that it would.
     const bare = { type: "function", function: { name: "time" } };
     const forced = await engine.chat.completions.create({ messages, tools: [tools[0], bare], tool_choice: bare });
     equal([calls(forced.choices[0].message), forced.choices[0].finish_reason], [[["time", {}]], "tool_calls"]);
@@ -162,14 +162,14 @@ const results = await checked({
     equal([calls(single.choices[0].message), single.choices[0].message.reasoning_content], [expected.slice(0, 1), "Let me look."]);
     const required = await engine.chat.completions.create({ messages, tools, tool_choice: "required", parallel_tool_calls: true });
     equal([calls(required.choices[0].message), required.choices[0].message.reasoning_content], [expected, "Let me look."]);
-    // Helpers of OpenAI's client set this on every function; the prompt is the same.
+    // Helpers of OpenAI's client set `strict` on every function; the prompt stays the same.
     const strict = tools.map((tool) => ({ ...tool, function: { ...tool.function, strict: true } }));
     for (const [tool_choice, like] of /** @type {const} */ ([["auto", whole], ["required", required.choices[0]]])) {
       const answer = await engine.chat.completions.create({ messages, tools: strict, tool_choice, parallel_tool_calls: true });
       equal([calls(answer.choices[0].message), answer.usage?.prompt_tokens], [calls(like.message), required.usage?.prompt_tokens]);
     }
     equal(await refused({ tools: [{ type: "function", function: { name: "f", parameters: { not: {} } } }], tool_choice: "required" }), ["OptionsError", true]);
-    // The AI SDK runs them itself.
+    // The AI SDK runs the tools itself.
     /** @type {unknown[]} */
     const ran = [];
     const own = (/** @type {string} */ name) => tool({ inputSchema: jsonSchema({ type: "object" }), execute: (input) => (ran.push([name, input]), "25 degrees") });
@@ -197,7 +197,7 @@ const results = await checked({
     let text = "";
     for await (const { choices: [choice] } of engine.chat.completions.create({ ...asked, n: 1, stream: true })) text += choice?.delta.content ?? "";
     equal(text, choices[0].message.content);
-    // The AI SDK asks for objects, whole and as they come.
+    // The AI SDK asks for objects, complete and streamed.
     const model = languageModel(engine);
     const settings = { model, prompt: "Who?", temperature: 1, seed: 3, maxRetries: 0, output: Output.object({ schema: jsonSchema(schema) }) };
     equal((await generateText(settings)).output, people[0]);
@@ -207,7 +207,7 @@ const results = await checked({
     const refused = async (/** @type {object} */ schema) => engine.chat.completions.create({ ...asked, response_format: { type: "json_schema", json_schema: { name: "a", schema } } }).catch((error) => error);
     const error = await refused({ type: "object", not: {} });
     equal([error.name, error.field, error.message.includes('"not" at #')], ["OptionsError", "response_format", true]);
-    // As deep as a schema may be, and deeper.
+    // The deepest schema that is allowed, and a deeper one.
     const deep = (/** @type {number} */ levels) => Array.from({ length: levels }).reduce((/** @type {object} */ inner) => ({ type: "array", items: inner, maxItems: 1 }), { type: "null" });
     equal((await refused(deep(100))).name, "OptionsError");
     const controller = new AbortController();

@@ -1,5 +1,5 @@
-// The programs of both READMEs, as they stand there: arguments are the READMEs, the built-in model, one for
-// conversations that knows by heart what to say, and one for vectors. Prints the results.
+// Runs the programs of both READMEs as they are. The arguments are the READMEs, the built-in model, a chat model with a
+// fixed answer, and an embedding model. It prints the results.
 import * as ai from "ai";
 import { readFileSync } from "node:fs";
 import { argv } from "node:process";
@@ -11,28 +11,28 @@ const [, , root, own, gab, texts, vectors] = argv;
 
 /** @type {Record<string, object>} */
 const MODULES = { ai, anygpu, "anygpu/ai-sdk": sdk };
-/** What stands for the models that programs name. @type {Record<string, string>} */
+/** Files for the models that programs name. @type {Record<string, string>} */
 const FILES = {
   "model.gguf": texts,
   "models/model.gguf": texts,
   "https://example.org/model.gguf": texts,
   "https://example.org/embedding-model.gguf": vectors,
 };
-/** What other stages run, since it is for pages, and what has a digest left out. */
+/** Programs that other stages run, since they need a page, and programs with a shortened digest. */
 const ELSEWHERE = [/^\/\/ (\w|\.)+\.js/, /workerUrl/, /<SHA-256/, /joinPool/];
 
 const AsyncFunction = /** @type {any} */ (async () => {}).constructor;
 
-/** The programs of a document, by the line that they begin in. @param {string} file */
+/** Returns the programs of a document, by the line that they begin in. @param {string} file */
 function programs(file) {
   const text = readFileSync(file, "utf8");
   return [...text.matchAll(/^```js\n(.*?)^```$/gms)].map(({ 1: code, index }) => ({ code, line: text.slice(0, index).split("\n").length }));
 }
 
-/** Everything that is loaded meanwhile. @type {anygpu.AnyGpu[]} */
+/** Engines that a program loaded. @type {anygpu.AnyGpu[]} */
 let loaded = [];
 
-/** The class, which finds models elsewhere. */
+/** The class `AnyGpu`, which finds the named models in local files. */
 class Found extends anygpu.AnyGpu {
   /** @param {any} source @param {any} [options] */
   static async load(source, options) {
@@ -42,7 +42,7 @@ class Found extends anygpu.AnyGpu {
   }
 }
 
-/** What is imported, from what there is. @param {string} code */
+/** Returns the values of a program's imports. @param {string} code */
 function imported(code) {
   return [...code.matchAll(/^import \{ ([\w, ]+) \} from "(.*)";$/gm)].flatMap(([, names, from]) =>
     names.split(", ").map((name) => {
@@ -52,11 +52,11 @@ function imported(code) {
   );
 }
 
-/** Runs a program, with what the sentences around it say that there is. @param {string} code */
+/** Runs a program, with the variables that the text around it assumes. @param {string} code */
 async function run(code) {
   const turns = () => [{ role: "user", content: "Is it warm in Paris?" }];
   const scope = {
-    // What is known by heart is nothing in a format.
+    // The model with the fixed answer cannot follow a format.
     engine: await Found.load(code.includes("response_format") ? gab : texts),
     messages: turns(),
     mine: turns(),
@@ -68,7 +68,7 @@ async function run(code) {
     ...Object.fromEntries(imported(code)),
     AnyGpu: Found,
   };
-  // A block of its own: it may have names of its own for what there is.
+  // The code runs in a block of its own, since it may declare names that are also parameters.
   const body = `{ ${code.replace(/^import .*$/gm, "")}\nreturn typeof textStream === "undefined" ? [] : textStream; }`;
   for await (const _ of await new AsyncFunction(...Object.keys(scope), body)(...Object.values(scope)));
 }
@@ -89,5 +89,5 @@ const checks = [root, own].flatMap((file, at) =>
     }),
 );
 if (checks.length < 10) throw new Error(`only ${checks.length} programs were found`);
-// What they print has no end of a line.
+// A program's output may not end with a line break.
 console.log(`\n${JSON.stringify(await checked(Object.fromEntries(checks)))}`);

@@ -1,4 +1,4 @@
-/** Conversations. */
+/** Tests of the chat. */
 
 import assert from "node:assert/strict";
 import { press, ready, seen, still, texts } from "./visitor.js";
@@ -8,14 +8,14 @@ import { press, ready, seen, still, texts } from "./visitor.js";
 const CHAT = "?tab=chat&backend=cpu&model=talker.gguf&temperature=0&max_tokens=20";
 const TURNS = "#messages .text";
 
-/** Markdown, and what must not become more than text. */
+/** Markdown with parts that must stay text. */
 const HOSTILE = [
   "## A title\n\nIt is **bold**, and `code`.\n\n- one\n- two\n\n<script>window.harmed = true</script>",
   "<img src=x onerror='window.harmed = true'> [a link](https://example.org) [no link](javascript:harmed=true)",
   "![a picture](https://example.org/picture.png)\n\n```html\n<b>not bold</b>\n```\n\n|a|b|\n|-|-|\n|1|2|",
 ].join("\n\n");
 
-/** Has the last answer given again, and waits until the old one is gone: a new one may be there at once. @param {import("puppeteer-core").Page} page */
+/** Regenerates the last answer, and waits until the old one is gone: a new one may be there at once. @param {import("puppeteer-core").Page} page */
 async function regenerate(page) {
   const old = await page.$("#messages li:last-child");
   await press(page, "Regenerate");
@@ -30,11 +30,11 @@ export default {
     await seen(page, "#messages .does .number", /20 tokens/);
     const [, first] = await texts(page, TURNS);
     assert.ok(first && first.length > 20, first);
-    // Greedily, so that the same comes again.
+    // Greedy decoding, so that the same answer comes again.
     await regenerate(page);
     await seen(page, "#messages .does .number", /20 tokens/);
     assert.deepEqual(await texts(page, TURNS), ["Why is the sky blue?", first]);
-    // Another question in the same place.
+    // Edits the question, so another one takes its place.
     await press(page, "Edit");
     await page.$eval(".edit textarea", (field) => (field.value = "Once upon a time"));
     await press(page, "Ask again");
@@ -44,7 +44,7 @@ export default {
     const changed = await texts(page, TURNS);
     assert.equal(changed.length, 2);
     assert.notEqual(changed[1], first);
-    // One that is long, and stopped.
+    // A long answer that is stopped.
     await page.$eval('[name="max_tokens"]', (field) => (field.value = "2000"));
     await page.type("#message", "The little dragon");
     await page.keyboard.press("Enter");
@@ -56,7 +56,7 @@ export default {
     assert.equal(before.length, 4);
     await page.reload();
     await ready(page);
-    // What was read from memory is drawn twice: before the parser is there, and with it.
+    // A stored answer is drawn twice: before the parser is loaded, and with it.
     await page.waitForSelector("#messages li:last-child .text:not(.plain)");
     assert.deepEqual(await texts(page, TURNS), before);
     await press(page, "New chat");
@@ -86,7 +86,7 @@ export default {
   },
 
   "a second visit shows the backends and keeps the address": async (/** @type {Site} */ { open }) => {
-    // As the address stands, without a backend: what selection found is remembered.
+    // The address has no backend: selection's stored result is used.
     const query = "?tab=chat&model=talker.gguf&temperature=0&max_tokens=8";
     const page = await open(query);
     await ready(page);
@@ -126,14 +126,14 @@ export default {
       await page.waitForSelector("#messages li:last-child .text:not(.plain)");
       assert.deepEqual(await texts(page, TURNS), turns);
     }
-    // A new chat in one of them is none of the other's business.
+    // A new chat in one tab does not affect the other.
     await press(other, "New chat");
     await one.bringToFront();
     await one.reload();
     await ready(one);
     await one.waitForSelector("#messages li:last-child .text:not(.plain)");
     assert.deepEqual(await texts(one, TURNS), mine);
-    // A tab that comes when the first one is closed finds its conversation.
+    // A tab that opens after the first one was closed finds its conversation.
     await one.close();
     const next = await open(CHAT);
     await ready(next);
@@ -177,7 +177,8 @@ export default {
     /** @type {[string, number][]} */
     const turns = Array.from({ length: 6 }, (_, index) => [index % 2 === 0 ? "user" : "assistant", 100]);
     assert.deepEqual(await kept(turns), { found: ["0", "1", "2", "3", "4", "5"], fits: true });
-    // As JSON a line break takes two. It begins with a question, though the answer before that had fitted.
+    // A line break takes two characters in JSON. The stored part begins with a question, though the answer before it
+    // would fit.
     turns[2] = ["user", 490_000];
     assert.deepEqual(await kept(turns), { found: ["0", "1", "2", "3", "4", "5"], fits: true });
     turns[4] = ["user", 20_000];
@@ -248,7 +249,7 @@ export default {
     await page.type("#chat-empty form input", "talker.gguf");
     await page.keyboard.press("Enter");
     await seen(page, "#chat-empty h2", /Chat with talker/);
-    // What cannot be had is told in words, and the model from before stays.
+    // A model that cannot be loaded is explained, and the previous one stays.
     await page.evaluate(() => document.getElementById("tab-models")?.click());
     await page.waitForSelector("#models form input");
     await page.type("#models form input", "absent.gguf");

@@ -1,4 +1,4 @@
-/** Browsers, and what a visitor does in them. */
+/** Starts browsers, and acts like a visitor in them. */
 
 import puppeteer from "puppeteer-core";
 
@@ -19,15 +19,15 @@ export function launch(name, program) {
   return puppeteer.launch({ browser: name, executablePath: program, headless: true, protocolTimeout: 120_000, ...own });
 }
 
-/** How long anything may take: machines are busy. In milliseconds. */
+/** Time limit of each action, in milliseconds; machines are busy. */
 const PATIENCE = 60_000;
 
 /**
- * Opens the page in a state that the query says.
+ * Opens the page with the state of a query.
  *
  * @param {import("puppeteer-core").BrowserContext} context
  * @param {string} origin
- * @param {string[]} errors Gets what the page does not catch.
+ * @param {string[]} errors Gets errors that the page does not catch.
  */
 export async function open(context, origin, errors, query = "") {
   const page = await context.newPage();

@@ -1,4 +1,7 @@
-/** What every state of the page must have: nothing that axe finds, borders to be seen, room on a phone, and targets for fingers. */
+/**
+ * Checks of every state of the page: no findings of axe, visible borders, enough room on a phone, and large enough
+ * touch targets.
+ */
 
 import assert from "node:assert/strict";
 import { readFileSync, mkdirSync } from "node:fs";
@@ -10,14 +13,18 @@ import { press, ready, seen } from "./visitor.js";
 /** @import { Site } from "./main.js" */
 
 const axe = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
-/** Where pictures of all states go, if somebody wants to look at them. */
+/** Folder for pictures of all states, if somebody wants to look at them. */
 const PICTURES = process.env.ANYGPU_PICTURES;
 const TURNS = [
   { role: "user", content: "What can you do?" },
   { role: "assistant", content: "# A title\n\nI can **write** `code`:\n\n1. one\n2. [two](https://example.org)\n\n```\nlet a = 1;\n```\n\n|a|b|\n|-|-|\n|1|2|" },
 ];
 
-/** The states: how each is come to. @type {Record<string, { query: string, act?: (page: Page) => Promise<unknown> }>} */
+/**
+ * States by name, and how to reach each.
+ *
+ * @type {Record<string, { query: string, act?: (page: Page) => Promise<unknown> }>}
+ */
 const STATES = {
   share: {
     query: "?tab=story&backend=cpu&temperature=0&max_tokens=40",
@@ -67,20 +74,24 @@ const STATES = {
   },
 };
 
-/** What axe finds in a page. @param {Page} page */
+/** Returns the findings of axe in a page. @param {Page} page */
 async function found(page) {
   if (!(await page.evaluate(() => "axe" in window))) await page.evaluate(axe);
   const { violations } = await page.evaluate(() => /** @type {any} */ (window).axe.run());
   return violations.map((/** @type {any} */ { id, nodes }) => `${id}: ${nodes.map((/** @type {any} */ { html, failureSummary }) => `${html} (${failureSummary})`).join("\n")}`);
 }
 
-/** Has the page believe that it is touched, where a browser can be told so: without that, only its width counts. @param {Page} page */
+/** Makes the page believe that it has a touch screen. In browsers without such a setting only its width counts. @param {Page} page */
 async function finger(page) {
   const session = await page.createCDPSession().catch(() => null);
   await session?.send("Emulation.setTouchEmulationEnabled", { enabled: true, maxTouchPoints: 5 });
 }
 
-/** What is wider than the page, and what is too small for a finger; see WCAG 2.5.5 for links in a line of text. @param {Page} page */
+/**
+ * Returns elements that are wider than the page or too small for a finger; see WCAG 2.5.5 for links in a line of text.
+ *
+ * @param {Page} page
+ */
 const cramped = (page) =>
   page.evaluate(() => {
     const wide = document.documentElement.scrollWidth > innerWidth ? [`the page is ${document.documentElement.scrollWidth} px wide`] : [];
@@ -92,11 +103,15 @@ const cramped = (page) =>
     return matchMedia("(pointer: coarse)").matches ? [...wide, ...small] : wide;
   });
 
-/** Fields whose border is hardly to be seen: WCAG 1.4.11 asks for 3 to 1 beside what is around them. @param {Page} page */
+/**
+ * Returns fields whose border is hardly visible: WCAG 1.4.11 asks for a contrast of 3 to 1 with its surroundings.
+ *
+ * @param {Page} page
+ */
 const faint = (page) =>
   page.evaluate(() => {
     const pen = /** @type {CanvasRenderingContext2D} */ (document.createElement("canvas").getContext("2d", { willReadFrequently: true }));
-    /** How light some colours are, each painted over those before. @param {string[]} colours */
+    /** Returns the lightness of colours, each painted over those before. @param {string[]} colours */
     const light = (colours) => {
       for (const colour of colours) {
         pen.fillStyle = colour;
@@ -106,7 +121,7 @@ const faint = (page) =>
       const [red = 0, green = 0, blue = 0] = [...pen.getImageData(0, 0, 1, 1).data].map((value) => linear(value / 255));
       return 0.2126 * red + 0.7152 * green + 0.0722 * blue;
     };
-    /** What lies behind a node, the farthest first. @param {Element | null} node @returns {string[]} */
+    /** Returns the backgrounds behind a node, the farthest first. @param {Element | null} node @returns {string[]} */
     const behind = (node) => (node === null ? ["white"] : [...behind(node.parentElement), getComputedStyle(node).backgroundColor]);
     return [...document.querySelectorAll("select, textarea, input:not([type=radio], [type=checkbox], [type=range])")]
       .filter((node) => node.checkVisibility({ visibilityProperty: true }))
@@ -129,7 +144,7 @@ const flows = {
     await seen(page, "#story-note", /4 tokens/);
     const folds = () => page.$$eval("#report, #figures-fold, #settings", (all) => all.map((fold) => /** @type {HTMLDetailsElement} */ (fold).open));
     assert.deepEqual(await folds(), [false, false, false]);
-    // What matters stands in the lines that are left: the backend, and the pace.
+    // The closed lines show what matters: the backend, and the rate.
     await seen(page, "#report summary", /Running on the CPU/);
     await seen(page, "#figures-fold summary", /tokens per second/);
     const told = await page.$eval("#story-text", (text) => text.getBoundingClientRect().top);

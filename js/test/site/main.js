@@ -1,6 +1,4 @@
-/**
- * The page as people use it, in Chromium and Firefox.
- */
+/** Runs the page as people use it, in Chromium and Firefox. */
 
 import chat from "./chat.js";
 import { launch, open } from "./driver.js";
@@ -14,11 +12,14 @@ import story from "./story.js";
 
 /** @type {Record<string, (site: Site) => Promise<void>>} */
 const FLOWS = { ...story, ...chat, ...looks };
-/** What a second browser may do differently; the rest is the page's own and takes its time. */
+/**
+ * Flows to run in a second browser, which may behave differently there. The others only depend on the page, and take
+ * time.
+ */
 const SECOND = /backends race|passed on|led, stopped|state chat|second visit|two tabs|right to left/;
 
 /**
- * Runs all flows in a browser. Each page is one of a profile of its own, and what it does not catch fails the flow.
+ * Runs all flows in a browser. Each page has a profile of its own; an error that it does not catch fails the flow.
  *
  * @param {"chrome" | "firefox"} name
  * @param {string} program

@@ -1,4 +1,4 @@
-/** Pages that join a pool: a real server, a real coordinator, and native workers beside them. */
+/** Tests of pages that join a pool, with a real server, a real coordinator, and native workers. */
 
 import assert from "node:assert/strict";
 import { spawn, spawnSync } from "node:child_process";
@@ -12,18 +12,18 @@ import { launch } from "./driver.js";
 
 const PROMPT = "Once upon a time";
 const TOKENS = 64;
-/** So many that a tab is closed long before the last. */
+/** Number of tokens, large enough that a tab is closed long before the last. */
 const LONG = 200;
-/** Where all take part. */
+/** Number of tokens in the test of all kinds of workers. */
 const MIXED_TOKENS = 32;
-/** What a native worker has room for: half of gab, as a page of 256 MB has. */
+/** Memory of a native worker: half of gab, like a page with 256 MB. */
 const MEMORY = "230M";
-/** What a page of 256 MB has room for, in bytes. */
+/** Memory of a page, in bytes: 256 MB. */
 const PAGE = 2 ** 28;
-/** In milliseconds. */
+/** Time limit, in milliseconds. */
 const PATIENCE = 60_000;
 
-/** Ports that are free. @param {number} count @returns {Promise<number[]>} */
+/** Finds free ports. @param {number} count @returns {Promise<number[]>} */
 async function ports(count) {
   const servers = Array.from({ length: count }, () => createServer().listen(0, "127.0.0.1"));
   await Promise.all(servers.map((server) => new Promise((resolve) => server.once("listening", resolve))));
@@ -32,7 +32,11 @@ async function ports(count) {
   return found;
 }
 
-/** A program that has said that it is ready. @param {string} program @param {string[]} args @param {RegExp} ready @returns {Promise<ChildProcess>} */
+/**
+ * Starts a program, and waits until it is ready.
+ *
+ * @param {string} program @param {string[]} args @param {RegExp} ready @returns {Promise<ChildProcess>}
+ */
 function start(program, args, ready) {
   const child = spawn(program, args, { stdio: ["ignore", "pipe", "pipe"] });
   let said = "";
@@ -51,13 +55,13 @@ function start(program, args, ready) {
 /** @typedef {{ anygpu: string, nats: string }} Programs */
 
 /**
- * Starts a server and a coordinator. Gives the latter's address.
+ * Starts a server and a coordinator. Returns the coordinator's address.
  *
  * @param {string} folder
- * @param {ChildProcess[]} children Gets what was started.
+ * @param {ChildProcess[]} children Gets the programs that were started.
  * @param {Programs} programs
- * @param {string[]} options Of the coordinator.
- * @param {RegExp} ready What it says then.
+ * @param {string[]} options Options of the coordinator.
+ * @param {RegExp} ready Output of the coordinator when it is ready.
  */
 async function opened(folder, children, { anygpu, nats }, options, ready = /serving /) {
   const [port, websocket, http] = await ports(3);
@@ -67,7 +71,7 @@ async function opened(folder, children, { anygpu, nats }, options, ready = /serv
   const config = spawnSync(anygpu, ["pool", "config", ...how], { encoding: "utf8" }).stdout;
   const conf = join(folder, `nats-${port}.conf`);
   writeFileSync(conf, config);
-  // The comments say how the coordinator is to be called.
+  // The comments in the configuration have the coordinator's addresses and options.
   const addresses = [...config.matchAll(/(--nats\S*) (\S+:\/\/\S+)/g)].flatMap(([, option, address]) => [option ?? "", address ?? ""]);
   children.push(await start(nats, ["-c", conf], /Server is ready/));
   const serve = ["pool", "serve", "--port", `${http}`, ...options, ...addresses];
@@ -75,13 +79,17 @@ async function opened(folder, children, { anygpu, nats }, options, ready = /serv
   return `http://127.0.0.1:${http}`;
 }
 
-/** Has a native worker join. @param {string} anygpu @param {string} coordinator @param {string} backend @param {string} memory */
+/** Starts a native worker. @param {string} anygpu @param {string} coordinator @param {string} backend @param {string} memory */
 function works(anygpu, coordinator, backend, memory) {
   const work = ["pool", "work", "--coordinator", coordinator, "--backend", backend, "--threads", "1", "--memory", memory, "--no-keep"];
   return start(anygpu, work, / as w/);
 }
 
-/** Has a page join. @param {import("puppeteer-core").Browser} browser @param {string} origin @param {string} coordinator @param {string} backend */
+/**
+ * Opens a page that joins.
+ *
+ * @param {import("puppeteer-core").Browser} browser @param {string} origin @param {string} coordinator @param {string} backend
+ */
 async function page(browser, origin, coordinator, backend) {
   const page = await browser.newPage();
   page.setDefaultTimeout(PATIENCE);
@@ -92,12 +100,16 @@ async function page(browser, origin, coordinator, backend) {
   return page;
 }
 
-/** What the coordinator says. @param {string} coordinator */
+/** Returns the coordinator's state. @param {string} coordinator */
 async function state(coordinator) {
   return (await fetch(`${coordinator}/state.json`)).json();
 }
 
-/** Waits until a coordinator says that something is so. @param {string} coordinator @param {string} what @param {(state: any) => boolean} is */
+/**
+ * Waits until a condition on the coordinator's state holds.
+ *
+ * @param {string} coordinator @param {string} what @param {(state: any) => boolean} is
+ */
 async function until(coordinator, what, is) {
   for (let looks = 0; !is(await state(coordinator)); looks += 1) {
     assert.ok(looks < 600, `${what}: ${JSON.stringify(await state(coordinator))}`);
@@ -109,27 +121,31 @@ async function until(coordinator, what, is) {
 const up = (coordinator) => until(coordinator, "no chain is up", ({ serves }) => serves);
 
 /**
- * The pool's text has to be that of one machine.
+ * Checks that the pool's text is that of one machine.
  *
  * @param {string} anygpu
  * @param {string} coordinator
  * @param {number} tokens
  * @param {number} temperature
- * @param {string[]} model How it is named, if it is not gab.
+ * @param {string[]} model Arguments that name the model, if it is not gab.
  */
 async function isExact(anygpu, coordinator, tokens, temperature, model = []) {
   const { choices } = await (await completes(coordinator, tokens, { temperature })).json();
   assert.equal(choices[0].text, alone(anygpu, tokens, temperature, model));
 }
 
-/** Asks a pool to go on. @param {string} coordinator @param {number} tokens @param {object} more */
+/** Requests a completion from a pool. @param {string} coordinator @param {number} tokens @param {object} more */
 function completes(coordinator, tokens, more) {
   const request = { prompt: PROMPT, max_tokens: tokens, top_k: 40, top_p: 0.95, seed: 7, ...more };
   const headers = { "content-type": "application/json" };
   return fetch(`${coordinator}/v1/completions`, { method: "POST", headers, body: JSON.stringify(request) });
 }
 
-/** The text of one machine. @param {string} anygpu @param {number} tokens @param {number} temperature @param {string[]} more @returns {string} */
+/**
+ * Returns the text of one machine.
+ *
+ * @param {string} anygpu @param {number} tokens @param {number} temperature @param {string[]} more @returns {string}
+ */
 function alone(anygpu, tokens, temperature, more) {
   const args = ["generate", "--backend", "cpu", "--prompt", PROMPT, "--max-tokens", `${tokens}`, "--json", ...more];
   const drawn = temperature > 0 ? ["--temperature", `${temperature}`, "--top-k", "40", "--top-p", "0.95", "--seed", "7"] : [];
@@ -137,7 +153,7 @@ function alone(anygpu, tokens, temperature, more) {
 }
 
 /**
- * Pages of both browsers and native workers as one chain: WebGPU, WebGL and the CPU, each with a part that no other has.
+ * Runs pages of both browsers and native workers as one chain: WebGPU, WebGL and the CPU, each with a different part.
  *
  * @param {{ chrome: string, firefox: string }} browsers
  * @param {string} origin The pages'.
@@ -156,7 +172,7 @@ export async function mixes(browsers, origin, programs, file = null) {
     /** @type {ChildProcess[]} */
     const children = [];
     try {
-      // States of so many texts that a page has room for some blocks only. The native workers have room for what is left.
+      // States of so many texts that a page only has room for some blocks; the native workers have room for the rest.
       const coordinator = await opened(folder, children, programs, ["--seam", seam, "--sessions", "16", ...model]);
       const { blocks, block_bytes: block, embedding_bytes: embedding, head_bytes: head } = (await (await fetch(`${coordinator}/pool.json`)).json()).model;
       const left = blocks - 3 * Math.floor(PAGE / block);
@@ -182,7 +198,7 @@ export async function mixes(browsers, origin, programs, file = null) {
 }
 
 /**
- * Tries something in a browser, with what it starts beside it.
+ * Runs a test in a browser, and ends what it starts beside it.
  *
  * @param {string} title
  * @param {"chrome" | "firefox"} name
@@ -208,11 +224,11 @@ async function tried(title, name, program, action) {
 }
 
 /**
- * Has a page of a browser join a pool that has half of what it takes.
+ * Tests that a page of a browser joins a pool that only holds half of the model.
  *
  * @param {"chrome" | "firefox"} name
  * @param {string} program The browser.
- * @param {string} backend What the page computes on.
+ * @param {string} backend Backend of the page.
  * @param {string} origin The page's.
  * @param {Programs} programs
  */
@@ -235,7 +251,7 @@ export function joins(name, program, backend, origin, programs) {
   });
 }
 
-/** In a page: how many chunks of models the browser keeps for pools. */
+/** Returns how many chunks of models the browser keeps for pools. Runs in a page. */
 async function kept() {
   const folder = await (await navigator.storage.getDirectory()).getDirectoryHandle("anygpu-pool");
   let count = 0;
@@ -244,7 +260,8 @@ async function kept() {
 }
 
 /**
- * Closes a tab that has a stage in the middle of an answer: another has it from then on, and the text is that of one machine.
+ * Closes a tab that has a stage in the middle of an answer. Another worker takes over, and the text is that of one
+ * machine.
  *
  * @param {string} chrome
  * @param {string} origin The pages'.
@@ -257,7 +274,7 @@ export function closes(chrome, origin, programs) {
     const serving = await page(browser, origin, coordinator, "cpu");
     await up(coordinator);
     await page(browser, origin, coordinator, "cpu");
-    // Who is hidden would change places with who stands by.
+    // A hidden page would change places with a spare.
     await serving.bringToFront();
     const own = await serving.$eval("#facts", (facts) => facts.lastElementChild?.textContent);
     const serves = (/** @type {any} */ { chains, spares }) => spares.length === 1 && chains[0].stages.some((/** @type {any} */ { worker }) => worker === own);
@@ -278,7 +295,7 @@ export function closes(chrome, origin, programs) {
   });
 }
 
-/** What a stream of server-sent events tells. @param {Response} response */
+/** Returns the messages of a stream of server-sent events. @param {Response} response */
 async function* events({ body }) {
   let rest = "";
   for await (const bytes of /** @type {AsyncIterable<Uint8Array>} */ (/** @type {unknown} */ (body))) {
@@ -290,7 +307,8 @@ async function* events({ body }) {
 }
 
 /**
- * Asks from a page of another origin: with a key, and where no page may ask. The coordinator's own page shows the pool.
+ * Asks from a page of another origin: with a key, and at a coordinator that does not allow pages. The coordinator's own
+ * page shows the pool.
  *
  * @param {"chrome" | "firefox"} name
  * @param {string} program The browser.

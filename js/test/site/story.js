@@ -1,14 +1,14 @@
-/** Stories: sampled on each backend, raced, passed on. */
+/** Tests of stories: sampled on each backend, raced, shared. */
 
 import assert from "node:assert/strict";
 import { press, ready, seen, still, texts } from "./visitor.js";
 
 /** @import { Site } from "./main.js" */
 
-/** The story that stands there. @param {import("puppeteer-core").Page} page */
+/** Returns the story that is shown. @param {import("puppeteer-core").Page} page */
 const story = (page) => page.$eval("#story-text", ({ textContent }) => textContent ?? "");
 
-/** The ladder as it was drawn, each time that it changed. @param {import("puppeteer-core").Page} page @param {() => Promise<unknown>} act */
+/** Records the report's rungs each time that they change. @param {import("puppeteer-core").Page} page @param {() => Promise<unknown>} act */
 async function ladder(page, act) {
   await page.evaluate(() => {
     const list = /** @type {HTMLElement} */ (document.getElementById("ladder"));
@@ -34,7 +34,7 @@ export default {
     assert.match(cpu[0] ?? "", /trying/);
     const proven = drawn.findIndex((rows) => /chosen.*per matvec/.test(of(rows, "cpu") ?? ""));
     assert.ok(proven >= 0, JSON.stringify(drawn));
-    // It is proven while others wait for their turn, and then the next one has it.
+    // One rung is tested while others wait, and then the next one is.
     assert.ok(drawn[proven].some(({ text }) => /not tried yet/.test(text)), JSON.stringify(drawn[proven]));
     const next = drawn.slice(proven).find((rows) => rows.some(({ rung, text }) => rung !== "cpu" && /trying/.test(text)));
     assert.ok(next, JSON.stringify(drawn));
@@ -57,7 +57,7 @@ export default {
     assert.ok(last.length >= 6 && last[0]?.taken, "greedily, the likeliest is taken");
     assert.ok(last.every(({ percent }, at) => at === 0 || percent <= last[at - 1].percent), JSON.stringify(last));
     assert.ok(last.reduce((sum, { percent }) => sum + percent, 0) <= 100.5);
-    // What the public API says of the same place is what is drawn.
+    // The page shows the values that the public API returns for this place.
     const honest = await page.evaluate(async () => {
       const { session } = await import(`${location.origin}/session.js`);
       const answer = await session.engine.completions.create({ prompt: document.getElementById("opening")?.textContent, max_tokens: 1, logprobs: 6 });
@@ -67,7 +67,7 @@ export default {
     await seen(page, "#think output", /^1 of 12$/);
     const first = await bars();
     first.forEach(({ percent }, at) => assert.ok(Math.abs(percent - honest[at]) < 0.6, `${percent} ${honest[at]}`));
-    // What each pass left: a line for each block, and another picture for another word.
+    // Results of kernels: a line for each block, and another picture for another word.
     const pictured = () =>
       page.$$eval("#think .passes canvas", (tiles) => tiles.map((tile) => /** @type {HTMLCanvasElement} */ (tile).toDataURL()));
     const lines = await page.$$eval("#think .passes .line > span", (names) => names.map(({ textContent }) => textContent));
@@ -90,7 +90,7 @@ export default {
     await page.focus('#think input[type="range"]');
     await page.keyboard.press("ArrowRight");
     await seen(page, "#think output", /^2 of 12$/);
-    // Who wants less motion sees no bars that run.
+    // With reduced motion the bars do not follow.
     await page.emulateMediaFeatures([{ name: "prefers-reduced-motion", value: "reduce" }]);
     const moved = await page.evaluate(async () => {
       const places = new Set();
@@ -112,7 +112,7 @@ export default {
     const page = await open("?tab=race&max_tokens=5&temperature=0.9&seed=11");
     await page.waitForSelector("#race button");
     await page.evaluate(() => {
-      /** What each lane has counted, each time that it was drawn. @type {string[][]} */
+      /** Counts of each lane, each time that they were drawn. @type {string[][]} */
       const counted = [...document.querySelectorAll("#race section")].map((lane) => {
         /** @type {string[]} */
         const texts = [];
@@ -127,7 +127,7 @@ export default {
     const there = await texts(page, "#race section:not(.absent) .told");
     assert.ok(there.length > 0 && there.every((text) => text.length > 20), there.join("\n"));
     assert.equal(new Set(there).size, 1);
-    // They were counted while they came, and the pace stands beside.
+    // Tokens were counted while they came, with the rate beside them.
     const counted = /** @type {string[][]} */ (await page.evaluate(() => /** @type {any} */ (window).counted));
     const live = counted.map((texts) => texts.filter((text) => / of 5 tokens$/.test(text))).filter((texts) => texts.length > 0);
     assert.deepEqual(live, there.map(() => [1, 2, 3, 4, 5].map((count) => `${count} of 5 tokens`)));
@@ -157,12 +157,12 @@ export default {
     });
     assert.deepEqual([picture.type, picture.width, picture.height], ["data:image/png;", 1200, 630]);
     assert.ok(picture.inked > 10_000, `${picture.inked} pixels have words`);
-    // Somebody else opens it.
+    // Opens the shared link in another profile.
     const other = await open(`?${new URL(address).hash}`);
     await ready(other);
     await seen(other, "#story-note", /16 tokens by gab, temperature 0\.9, seed 7/);
     assert.equal(await story(other), told);
-    // The seed was for that story alone.
+    // The seed was only for that story.
     await press(other, "Another story");
     await seen(other, "#story-note", /tokens by gab, temperature 0\.9(?!, seed 7\b)/);
   },

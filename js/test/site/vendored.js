@@ -1,5 +1,5 @@
 /**
- * What others wrote and ships: whether it is that of the packages that the lock file pins.
+ * Checks that the shipped third-party code is that of the packages that the lock file pins.
  *
  *     npm ci --ignore-scripts && node vendored.js write        makes js/vendor/nats.js
  */
@@ -14,7 +14,7 @@ import { fileURLToPath } from "node:url";
 const require = createRequire(import.meta.url);
 const HERE = fileURLToPath(new URL(".", import.meta.url));
 
-/** The client of NATS for browsers, which npm has as CommonJS, as one module for the oldest of them. */
+/** Returns the client of NATS for browsers, which npm has as CommonJS, as one module for the oldest of them. */
 async function nats() {
   const { version } = JSON.parse(readFileSync(`${HERE}/node_modules/@nats-io/nats-core/package.json`, "utf8"));
   const { outputFiles } = await build({

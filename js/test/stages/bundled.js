@@ -1,14 +1,14 @@
-/** Small projects as users have them, built by their bundlers and run in Chromium. */
+/** Stages with small projects like those of users, built by their bundlers and run in Chromium. */
 
 import { cpSync } from "node:fs";
 import { join } from "node:path";
 import { SKIPPED, counted, hasChromium, must, project, tarball } from "./common.js";
 import { inChromium } from "./chromium.js";
 
-/** What is common to three bundlers: their packages are installed once. @type {string | null} */
+/** Folder of the project that three bundlers share: its packages are installed once. @type {string | null} */
 let bundlers = null;
 
-/** TypeScript and React, with the package as npm installs it. */
+/** Builds TypeScript and React with Vite, with the package as npm installs it. */
 export async function vite() {
   if (!hasChromium()) return SKIPPED;
   const folder = project("vite");
@@ -24,7 +24,7 @@ async function bundled(name) {
   const dist = join(bundlers, "dist", name);
   must("npm", ["run", name], bundlers);
   cpSync(join(bundlers, "index.html"), join(dist, "index.html"));
-  // What webpack does by itself, and the README says of the others.
+  // webpack does this by itself; the README tells users of the others to do it.
   if (name !== "webpack") cpSync(join(bundlers, "node_modules", "anygpu", "wasm"), join(dist, "wasm"), { recursive: true });
   return counted(await inChromium(dist));
 }
@@ -33,7 +33,7 @@ export const webpack = () => bundled("webpack");
 export const esbuild = () => bundled("esbuild");
 export const rollup = () => bundled("rollup");
 
-/** A client component, exported as a folder for a static host. */
+/** Builds a client component with Next.js, exported as a folder for a static host. */
 export async function next() {
   if (!hasChromium()) return SKIPPED;
   const folder = project("next");

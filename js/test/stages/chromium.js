@@ -1,4 +1,4 @@
-/** Pages that Chromium opens and that post what they found. */
+/** Opens pages in Chromium that post their results. */
 
 import { spawn } from "node:child_process";
 import { createReadStream, existsSync, statSync } from "node:fs";
@@ -8,7 +8,7 @@ import { CHROMIUM, STORY, WORK, talker } from "./common.js";
 
 /** @import { Result } from "./common.js" */
 
-/** The run in the browser takes no longer. In milliseconds. */
+/** Time limit of the run in the browser, in milliseconds. */
 const LIMIT = 240_000;
 
 const TYPES = /** @type {Record<string, string>} */ ({
@@ -18,18 +18,18 @@ const TYPES = /** @type {Record<string, string>} */ ({
   ".wasm": "application/wasm",
 });
 
-/** What is served in every folder. @type {Record<string, () => string>} */
+/** Model files that are served in every folder. @type {Record<string, () => string>} */
 const MODELS = { "model.gguf": () => STORY, "talker.gguf": talker };
 
 /**
  * @typedef {object} Site
- * @property {string} folder What it serves, under `/some/path/` as well, as some hosts do.
+ * @property {string} folder Folder to serve, also under `/some/path/`, as some hosts do.
  * @property {Record<string, string>} [files] Files of other folders, by their paths.
  * @property {boolean} [open] Whether it lets pages of other origins read what it has; but for `/closed/`.
  */
 
 /**
- * Serves a folder, with the built-in model as `model.gguf`, and as `talker.gguf` with a chat template.
+ * Serves a folder, with the built-in model as `model.gguf`, and with a chat template as `talker.gguf`.
  *
  * @param {Site} site
  * @param {(body: string) => void | Promise<void>} [onPost] Answered when it is done.
@@ -81,14 +81,14 @@ function send(file, request, response) {
 let profiles = 0;
 
 /**
- * Has Chromium open a page.
+ * Opens a page in Chromium.
  *
  * @param {string} url
- * @param {Promise<string>} report What the page posts in the end.
+ * @param {Promise<string>} report Report that the page posts in the end.
  * @returns {Promise<Result[]>}
  */
 export async function visit(url, report) {
-  // A folder of its own, which stays until the next run: the browser writes to it for some time after its end.
+  // The profile stays until the next run, since the browser writes to it for some time after its end.
   const profile = join(WORK, `profile-${(profiles += 1)}`);
   const flags = ["--headless=new", "--no-sandbox", "--no-first-run", "--enable-unsafe-swiftshader", `--user-data-dir=${profile}`];
   const browser = spawn(CHROMIUM, [...flags, url], { stdio: "ignore" });
@@ -108,7 +108,7 @@ export async function visit(url, report) {
   }
 }
 
-/** Something that comes once. */
+/** Returns a promise with its resolver. */
 export function once() {
   let come = (/** @type {string} */ _) => {};
   const promise = /** @type {Promise<string>} */ (new Promise((resolve) => (come = resolve)));
@@ -116,7 +116,7 @@ export function once() {
 }
 
 /**
- * Serves a folder and has Chromium open it.
+ * Serves a folder and opens it in Chromium.
  *
  * @param {string} folder
  * @returns {Promise<Result[]>}

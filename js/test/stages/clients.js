@@ -7,10 +7,10 @@ import { JS, ROOT, WORK, commandLine, counted, must, run } from "./common.js";
 
 const KEY = "a key";
 
-/** What pip is told: nothing but what is named, and nothing that has to be built. */
+/** Arguments of pip: only named packages, and none that has to be built. */
 const PIP = ["-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--root-user-action", "ignore", "--no-deps", "--only-binary", ":all:"];
 
-/** The command line is built, unless $ANYGPU is the program. */
+/** Runs the clients. The command line is built, unless $ANYGPU is the program. */
 export async function openai() {
   const project = join(WORK, "openai");
   cpSync(join(JS, "test", "openai"), project, { recursive: true });
@@ -37,7 +37,7 @@ export async function openai() {
   }
 }
 
-/** A server, and where it is once it answers. @param {string} program @param {string} model */
+/** Starts a server, and returns its address once it answers. @param {string} program @param {string} model */
 function serve(program, model) {
   const args = ["serve", "--backend", "cpu", "--port", "0", "--api-key", KEY, "--model", model];
   const child = spawn(program, args, { stdio: ["ignore", "ignore", "pipe"] });

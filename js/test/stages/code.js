@@ -1,14 +1,17 @@
-/** The package's own code: under node with doubles, its types, and whether the oldest browsers have what it uses. */
+/**
+ * Stages of the package's own code: under node with doubles, its types, and whether the oldest browsers have what it
+ * uses.
+ */
 
 import { cpSync, mkdirSync, readFileSync, readdirSync } from "node:fs";
 import { join } from "node:path";
 import { FAILED, JS, ROOT, WORK, must, run } from "./common.js";
 
-/** The packages that the types are held to; `types/tsconfig.json` knows it too. */
+/** Folder of the packages that the types are compared with; `types/tsconfig.json` names it too. */
 const TYPINGS = join(WORK, "types");
-/** What holds the code to the oldest browsers. */
+/** Folder of the linter that checks the code against the oldest browsers. */
 const BASELINE = join(WORK, "baseline");
-/** All JavaScript that it is about: what ships, and the tests that run in those browsers. */
+/** All JavaScript that is checked: the shipped code, and the tests that run in those browsers. */
 const SCRIPTS = ["js/src", "js/wasm/older", "js/test/browser", "web"];
 
 export async function unit() {
@@ -26,7 +29,7 @@ export async function types() {
   for (const part of ["package.json", "package-lock.json"]) cpSync(join(JS, "test", "types", part), join(TYPINGS, part));
   must("npm", ["ci", "--ignore-scripts", "--no-audit", "--no-fund"], TYPINGS);
   const tsc = join(TYPINGS, "node_modules", ".bin", "tsc");
-  // What browsers get must not know of Node.js.
+  // Code for browsers must not know the types of Node.js.
   const projects = ["tsconfig.json", "tsconfig.node.json"].map((name) => run(tsc, ["-p", join(JS, "test", "types", name)], JS));
   for (const { ok, output } of projects) if (!ok) console.error(output);
   const passed = projects.filter(({ ok }) => ok).length;
@@ -48,7 +51,7 @@ export async function baseline() {
   return { passed, failed: 2 - passed, skipped: 0 };
 }
 
-/** Whether a linter refuses every line but those of comments. @param {string} script @param {string} json */
+/** Whether a linter refuses every line except comments. @param {string} script @param {string} json */
 function refusesAll(script, json) {
   /** @type {[{ messages: { line: number }[] }]} */
   const [{ messages }] = JSON.parse(json);

@@ -1,4 +1,4 @@
-/** What the stages share: paths, commands, the package as npm packs it. */
+/** Common parts of the stages: paths, commands, the package as npm packs it. */
 
 import { spawnSync } from "node:child_process";
 import { cpSync, existsSync, mkdirSync, readFileSync, readdirSync, writeFileSync } from "node:fs";
@@ -8,7 +8,7 @@ import { withTemplate } from "../browser/gguf.js";
 
 export const JS = fileURLToPath(new URL("../..", import.meta.url));
 export const ROOT = fileURLToPath(new URL("../../..", import.meta.url));
-/** All that the stages make. */
+/** Folder for everything that the stages create. */
 export const WORK = join(ROOT, "target", "js");
 export const CHROMIUM = process.env.CHROMIUM ?? "chromium";
 export const FIREFOX = process.env.FIREFOX ?? "firefox-esr";
@@ -16,16 +16,16 @@ export const FIREFOX = process.env.FIREFOX ?? "firefox-esr";
 /** @typedef {{ passed: number, failed: number, skipped: number }} Tally */
 /** @typedef {{ name: string, ok: boolean, message?: string }} Result */
 
-/** A stage that did not even run. @type {Tally} */
+/** Tally of a stage that did not even run. @type {Tally} */
 export const FAILED = { passed: 0, failed: 1, skipped: 0 };
-/** A stage that lacks something. @type {Tally} */
+/** Tally of a stage that lacks something. @type {Tally} */
 export const SKIPPED = { passed: 0, failed: 0, skipped: 1 };
 
 /**
  * @param {string} command
  * @param {string[]} args
  * @param {string} cwd
- * @param {{ input?: string, timeout?: number }} [more] What it reads, and how long it may take, in milliseconds.
+ * @param {{ input?: string, timeout?: number }} [more] Standard input, and the time limit in milliseconds.
  */
 export function run(command, args, cwd, more) {
   const options = { ...more, cwd, encoding: /** @type {const} */ ("utf8"), maxBuffer: 1 << 26 };
@@ -39,22 +39,22 @@ export function must(command, args, cwd) {
   if (!ok) throw new Error(`${command} ${args.join(" ")} failed:\n${output}`);
 }
 
-/** The command line, which is built unless $ANYGPU is the program. */
+/** Returns the command line, which is built unless $ANYGPU is the program. */
 export function commandLine() {
   if (process.env.ANYGPU) return process.env.ANYGPU;
-  // As the other tests build it: with other packages beside it, dependencies have the same features.
+  // Built like the other tests do, with the whole workspace, so that dependencies have the same features.
   must("cargo", ["build", "--quiet", "--release", "--workspace", "--bin", "anygpu"], ROOT);
   return join(process.env.CARGO_TARGET_DIR ?? join(ROOT, "target"), "release", "anygpu");
 }
 
-/** Shows what was found, and counts it. @param {Result[]} results @returns {Tally} */
+/** Shows results, and counts them. @param {Result[]} results @returns {Tally} */
 export function counted(results) {
   for (const { name, ok, message } of results) console.error(`${ok ? "ok    " : "FAILED"} ${name}${ok ? "" : `\n${message}`}`);
   const passed = results.filter((result) => result.ok).length;
   return { passed, failed: results.length - passed, skipped: 0 };
 }
 
-/** Whether there is a browser; says so if not. */
+/** Whether there is a Chromium; says so if not. */
 export function hasChromium() {
   const { ok } = run(CHROMIUM, ["--version"], JS);
   if (!ok) console.error(`there is no ${CHROMIUM}: install it, or set CHROMIUM`);
@@ -64,7 +64,7 @@ export function hasChromium() {
 /** @type {string | null} */
 let packed = null;
 
-/** The package as npm packs it, once for all stages. */
+/** Returns the package as npm packs it, packed once for all stages. */
 export function tarball() {
   if (packed !== null) return packed;
   if (!existsSync(join(JS, "wasm", "bindings.js"))) throw new Error("js/wasm is not there; run cargo xtask web");
@@ -79,10 +79,10 @@ export function tarball() {
   return packed;
 }
 
-/** The built-in model. */
+/** Path of the built-in model. */
 export const STORY = join(ROOT, "models", "gab-q4_0.gguf");
 
-/** The built-in model with a chat template. */
+/** Returns the built-in model with a chat template. */
 export function talker() {
   const file = join(WORK, "talker.gguf");
   if (!existsSync(file)) writeFileSync(file, withTemplate(readFileSync(STORY)));
@@ -90,7 +90,7 @@ export function talker() {
 }
 
 /**
- * A project of this folder, with its packages and with ours as npm installs it: unpacked, since it depends on nothing.
+ * Copies a project of this folder, and installs its packages and ours: unpacked, since it has no dependencies.
  *
  * @param {string} name
  * @returns {string} Where it is.

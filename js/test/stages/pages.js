@@ -1,4 +1,4 @@
-/** Pages without a bundler, in Chromium. */
+/** Stages with pages without a bundler, in Chromium. */
 
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -9,7 +9,7 @@ import { once, serve, visit } from "./chromium.js";
 const html = (script) =>
   `<!doctype html><html lang="en"><meta charset="utf-8"><title>anygpu</title><link rel="icon" href="data:,"><script type="module">${script}</script></html>`;
 
-/** The package on another origin than the page, which is a folder with one file. */
+/** Loads the package from another origin than the page, which is a folder with one file. */
 export async function plain() {
   if (!hasChromium()) return SKIPPED;
   const folder = project("plain");
@@ -27,7 +27,7 @@ export async function plain() {
   }
 }
 
-/** The service worker of the README. */
+/** Returns the service worker of the README. */
 function serviceWorker() {
   const readme = readFileSync(join(JS, "README.md"), "utf8");
   const script = /```js\n(\/\/ sw\.js\n.*?)```/s.exec(readme)?.[1];
@@ -35,14 +35,14 @@ function serviceWorker() {
   return script;
 }
 
-/** A page that is reloaded once its server has ended. */
+/** Reloads a page after its server has ended. */
 export async function offline() {
   if (!hasChromium()) return SKIPPED;
   const folder = project("offline");
   writeFileSync(join(folder, "sw.js"), serviceWorker());
   const site = await serve({ folder });
   const { promise, come } = once();
-  // What the first visit found, and what the second did, go elsewhere.
+  // The results of the first and the second visit arrive separately.
   const report = await serve({ folder }, (body) => (body === "next" ? site.close() : come(body)));
   writeFileSync(join(folder, "index.html"), html(`import { run } from "./main.js"; run("${report.origin}");`));
   try {

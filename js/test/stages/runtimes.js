@@ -1,4 +1,4 @@
-/** The package outside of browsers. */
+/** Stages with the package outside of browsers. */
 
 import { existsSync, mkdirSync, readdirSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -6,13 +6,13 @@ import { JS, ROOT, STORY, WORK, counted, project, run, talker, tarball } from ".
 
 /** @import { Result, Tally } from "./common.js" */
 
-/** A small model for conversations, which the tests of the workspace fetch. */
+/** A small chat model, which the workspace's tests download. */
 const CHAT = join(ROOT, "models", "cache", "SmolLM2-135M-Instruct.Q4_1.gguf");
 
-/** A check that failed may leave an engine, and its thread does not end. In milliseconds. */
+/** Time limit, in milliseconds: a failed check may leave an engine whose thread never ends. */
 const LIMIT = 300_000;
 
-/** What a program that ends by itself printed: its results. @param {string} who @param {string} command @param {string[]} args @param {string} folder */
+/** Runs a program, and returns the results that it printed. @param {string} who @param {string} command @param {string[]} args @param {string} folder */
 function told(who, command, args, folder) {
   const { ok, stdout, output } = run(command, args, folder, { timeout: LIMIT });
   const line = stdout.trim().split("\n").pop() ?? "";
@@ -22,7 +22,7 @@ function told(who, command, args, folder) {
   return [...named, { name: `${who}: ends by itself`, ok: ok && results.length > 0, message: output }];
 }
 
-/** With what a conversation takes, if that is there. @param {Result[]} results @returns {Tally} */
+/** Adds a skipped check if the chat model is missing. @param {Result[]} results @returns {Tally} */
 function chatted(results) {
   const tally = counted(results);
   if (existsSync(CHAT)) return tally;
@@ -41,7 +41,7 @@ export function runtimes() {
   ]);
 }
 
-/** The AI SDK, what OpenAI's client reads of streams, and the programs of the READMEs. */
+/** Tests the AI SDK, OpenAI's client with converted streams, and the programs of the READMEs. */
 export function sdk() {
   const folder = project("sdk");
   const fixture = (/** @type {string} */ name) => join(ROOT, "models", "fixtures", name);
@@ -51,7 +51,7 @@ export function sdk() {
   return chatted([...told("sdk", process.execPath, args, folder), ...told("documents", process.execPath, shown, folder)]);
 }
 
-/** What must not be packed: each of the modules is taken away in turn, with the file beside it. */
+/** Tests that an incomplete package is not packed: each of the modules is removed in turn, with the file beside it. */
 export function guard() {
   tarball();
   const folder = join(WORK, "package");

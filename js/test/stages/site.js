@@ -1,4 +1,4 @@
-/** The page, as visitors use it in Chromium and Firefox. */
+/** The stages of the page, as visitors use it in Chromium and Firefox. */
 
 import { cpSync, existsSync } from "node:fs";
 import { join } from "node:path";
@@ -6,7 +6,11 @@ import { pathToFileURL } from "node:url";
 import { CHROMIUM, FIREFOX, JS, ROOT, SKIPPED, WORK, commandLine, counted, must, run } from "./common.js";
 import { serve } from "./chromium.js";
 
-/** Where a program is; null if it is missing, which is said. @param {string} name @param {string} variable */
+/**
+ * Returns the path of a program; null if it is missing, with a message.
+ *
+ * @param {string} name @param {string} variable
+ */
 function find(name, variable) {
   const { ok, stdout } = run("sh", ["-c", 'command -v "$0"', name], JS);
   if (ok) return stdout.trim();
@@ -15,10 +19,10 @@ function find(name, variable) {
 }
 
 const DIST = join(ROOT, "dist");
-/** Where `cargo xtask models` puts it. */
+/** Path where `cargo xtask models` stores SmolLM2. */
 const SMOLLM2 = join(ROOT, "models", "cache", "SmolLM2-135M-Instruct.Q4_1.gguf");
 
-/** What drives the pages, with its packages, and where. */
+/** Installs the driver of the pages and its packages; returns its folder. */
 async function prepared() {
   const folder = join(WORK, "site");
   cpSync(join(JS, "test", "site"), folder, { recursive: true });
@@ -29,13 +33,13 @@ async function prepared() {
   return { flows, areVendored, pools };
 }
 
-/** The programs that pages and pools take; null for what is missing, which is said. */
+/** Returns the programs that pages and pools need; null for missing ones, with a message. */
 function programs() {
   const browsers = { chrome: find(CHROMIUM, "CHROMIUM"), firefox: find(FIREFOX, "FIREFOX") };
   return { browsers, nats: process.env.NATS_SERVER ?? find("nats-server", "NATS_SERVER") };
 }
 
-/** SmolLM2 by pages of both browsers and native workers, as one chain. */
+/** Runs SmolLM2 with pages of both browsers and native workers, as one chain. */
 export async function mixed() {
   const { pools } = await prepared();
   const { browsers: { chrome, firefox }, nats } = programs();
@@ -54,7 +58,7 @@ export async function site() {
   const server = await serve({ folder: DIST });
   try {
     const { browsers, nats } = programs();
-    // Both at once: much of the time is spent on waiting.
+    // Both browsers at once: much of the time is spent on waiting.
     const seen = Object.entries(browsers).map(async ([name, program]) =>
       program === null ? SKIPPED : counted(await flows(name, program, server.origin)),
     );

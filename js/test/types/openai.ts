@@ -1,4 +1,4 @@
-// Compiles only if requests typed for OpenAI's client are requests here, and answers are what such programs expect.
+// Compiles only if requests typed for OpenAI's client are accepted here, and answers are what programs for it expect.
 import type { Completion, CompletionChoice, CompletionCreateParams, CompletionCreateParamsBase, CompletionCreateParamsNonStreaming, CompletionCreateParamsStreaming } from "openai/resources/completions";
 import type {
   ChatCompletion,
@@ -20,7 +20,7 @@ import { CHAT, EMBEDDING, MESSAGE, TEXT } from "../../src/request.js";
 type Chat = declared.ChatCompletions;
 type Plain = declared.Completions;
 
-// What goes in.
+// Requests.
 export const whole = (api: Chat, body: ChatCompletionCreateParamsNonStreaming, options: RequestOptions): Promise<ChatCompletion> =>
   api.create(body, options);
 export const stream = (api: Chat, body: ChatCompletionCreateParamsStreaming, options: RequestOptions): AsyncIterable<ChatCompletionChunk> =>
@@ -37,7 +37,8 @@ export const maybe = async (api: Chat, body: declared.ChatRequest, stream: boole
   return text;
 };
 export const text = (api: Plain, body: CompletionCreateParamsNonStreaming): Promise<Completion> => api.create(body);
-// What streamed pieces of a text say before the last, null, is not in these types, though that API says it.
+// Streamed pieces of a text have a null `finish_reason` before the last one. Their types do not allow it, though that
+// API sends it.
 export const pieces = (api: Plain, body: CompletionCreateParamsStreaming): AsyncIterable<declared.CompletionChunk> => api.create(body);
 export const eitherText = async (
   api: Plain,
@@ -54,7 +55,7 @@ export const likely = (tokens: declared.TokenLogprob[]): ChatCompletionTokenLogp
 export const likelyText = (tokens: declared.TextLogprobs): CompletionChoice.Logprobs => tokens;
 export const own = (answer: declared.ChatCompletion): ChatCompletionMessageParam => answer.choices[0].message;
 
-// Every field of theirs is one that the code knows, and the declarations have the fields of the code.
+// The code knows every field of their types, and the declarations have the fields of the code.
 type Fields<T> = Record<keyof T, unknown>;
 type Same<A, B> = [keyof A, keyof B] extends [keyof B, keyof A] ? true : never;
 export const chat: Fields<ChatCompletionCreateParamsBase> = CHAT;
@@ -67,7 +68,7 @@ type Keys<T> = T extends unknown ? keyof T : never;
 export const message: Record<Keys<ChatCompletionMessageParam | ChatCompletionMessage>, unknown> = MESSAGE;
 
 const say = { role: "user", content: "hi" };
-// Formats as they are written within a request, and a schema by itself.
+// Formats written within a request, and a schema by itself.
 const schema = { type: "object", properties: { name: { type: "string" } }, required: ["name"] };
 export const formats = (api: Chat) => [
   api.create({ messages: [say], response_format: { type: "text" } }),
@@ -81,7 +82,7 @@ export const formats = (api: Chat) => [
 const format = { type: "json_schema", json_schema: { name: "person", schema } } satisfies declared.ResponseFormat;
 export const separate = (api: Chat) => api.create({ messages: [say], response_format: format });
 
-// What cannot be meant is no request.
+// Invalid requests must not compile.
 export const wrong = (api: Chat) => [
   // @ts-expect-error A field that is not known.
   api.create({ messages: [say], max_token: 5 }),

@@ -1,4 +1,4 @@
-// Compiles only if what the subpaths do is what their declarations say.
+// Compiles only if the code of the subpaths fits their declarations.
 import type { EmbeddingModel, LanguageModel } from "ai";
 import type { AnyGpu } from "../../index.d.ts";
 import type * as sdk from "../../ai-sdk.d.ts";

@@ -4,7 +4,7 @@ import { test } from "node:test";
 import { buildFor } from "../../src/build.js";
 import { AnyGpu, BrowserError } from "../../src/index.js";
 
-/** A browser that runs modules unless one of these is among their bytes. @param {number[][]} lacks */
+/** Returns a browser that runs modules unless one of these is among their bytes. @param {number[][]} lacks */
 function browser(...lacks) {
   const holds = (/** @type {Uint8Array} */ module, /** @type {number[]} */ part) =>
     module.some((_, at) => part.every((byte, index) => module[at + index] === byte));
@@ -15,7 +15,7 @@ function browser(...lacks) {
 
 test("the build for today needs all that it uses", () => {
   assert.equal(buildFor(browser()), "today");
-  // The types of a v128, an externref and two results.
+  // Types of a v128, an externref and two results.
   for (const type of [[0x60, 0, 1, 0x7b], [0x60, 1, 0x6f, 0], [0x60, 0, 2]]) {
     assert.equal(buildFor(browser(type)), "older");
   }
@@ -46,7 +46,7 @@ test("each worker's script has a name of its own, since webpack makes one file o
   const found = sources.flatMap((source) => [...source.matchAll(/new Worker\(new URL\("(.*?)", import\.meta\.url\), .*?name: "(.*?)"/g)]);
   const scripts = new Map(found.map(([, script, name]) => [`${name} of ${script}`, name]));
   assert.ok(scripts.size >= 10, [...scripts.keys()].join("\n"));
-  // In other runtimes no bundler reads it, and it stands for the engine's.
+  // This script is only for other runtimes, which do not use a bundler; it replaces the engine's.
   scripts.delete("anygpu of ./with-node-worker.js");
   assert.equal(new Set(scripts.values()).size, scripts.size, [...scripts.keys()].join("\n"));
 });

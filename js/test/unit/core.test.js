@@ -65,7 +65,7 @@ test("an answer in a format has the page say which tokens come next, and an abor
   const onEvent = (/** @type {any} */ { mask }) => {
     if (mask === undefined) return;
     answers.push([...mask.answer]);
-    // What belongs to another answer changes nothing.
+    // A mask for another answer is ignored.
     client.call("masked", { id: mask.id - 1, error: "late" });
     client.call("masked", { id: mask.id, mask: Uint32Array.of(120 + answers.length, 0) });
   };
@@ -76,7 +76,7 @@ test("an answer in a format has the page say which tokens come next, and an abor
   const controller = new AbortController();
   const aborted = client.call("generate", params, { signal: controller.signal, onEvent: () => controller.abort() });
   await assert.rejects(aborted, { name: "AbortError" });
-  // Nor does the next one.
+  // The next answer is not affected either.
   assert.equal((await client.call("generate", { ...params, generate: { max_tokens: 1 } })).text, "a");
 });
 
@@ -90,7 +90,7 @@ test("the first load downloads and keeps, the second needs no server", async () 
   assert.deepEqual(progress.map((p) => p.phase).filter((p, i, all) => p !== all[i - 1]), ["connect", "download", "select", "download", "upload", "ready"]);
   assert.ok(progress.every((p, i) => i === 0 || p.fraction >= progress[i - 1].fraction));
   assert.deepEqual(progress.at(-1), { phase: "ready", loaded: file.length, total: file.length, fraction: 1 });
-  // Rungs are told however soon they follow each other.
+  // Every rung is reported, however soon they follow each other.
   assert.deepEqual(progress.filter((p) => p.rung).map(({ phase, rung }) => [phase, rung.outcome.kind]), [["select", "trying"], ["select", "chosen"]]);
   server.close();
   const second = await load(environment, server.url);
@@ -270,7 +270,7 @@ test("a trap in the middle of a promise of the module, which then never settles"
   assert.equal(seen.freed, 0, "nothing in the module is called after a trap");
 });
 
-/** What a module throws whose stack is used up, as browsers word it. @type {(() => Error)[]} */
+/** Errors for a full stack, as browsers word them. @type {(() => Error)[]} */
 const OVERFLOWS = [
   () => new RangeError("Maximum call stack size exceeded"),
   () => new RangeError("Maximum call stack size exceeded."),
@@ -392,7 +392,7 @@ test("what tuning found is kept, and loading is told", async () => {
   assert.ok(events.some((event) => event.trial === "defaults"));
   await load(environment, new Blob([file]));
   assert.deepEqual(JSON.parse(seen.options[0]).tuned, [{ rung: "cpu" }]);
-  // Another run knows of the first; a file that is damaged is as good as none, and so is a browser without files.
+  // A later run gets the first one's result. A damaged file, or a browser without files, counts as no result.
   await link(environment).client.call("tune", params);
   await load(environment, new Blob([file]));
   assert.equal(JSON.parse(seen.options[1]).tuned.length, 2);
@@ -465,7 +465,7 @@ test("the digest is of what was started, also without WebCrypto and for whoever 
   cleanups.push(() => Object.defineProperty(globalThis, "crypto", { value: crypto, configurable: true }));
   Object.defineProperty(globalThis, "crypto", { value: {}, configurable: true });
   let asked = 0;
-  // Each time another module.
+  // Each response is another module.
   globalThis.fetch = async () => new Response(Uint8Array.of(++asked));
   /** @type {number[]} */
   const compiled = [];

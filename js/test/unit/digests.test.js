@@ -5,7 +5,7 @@ import { sha256 } from "../../src/sha256.js";
 /** Workers that were started. @type {FakeWorker[]} */
 let workers = [];
 
-/** Does what the worker's script does, once it is let to. */
+/** A worker that does what the worker's script does, once the test allows it. */
 class FakeWorker {
   /** @type {(event: { data: unknown }) => void} */
   onmessage = () => {};
@@ -41,7 +41,7 @@ class FakeWorker {
 
 let copies = 0;
 
-/** The module as a page of Chromium, or of another browser, loads it. @param {import("node:test").TestContext} context */
+/** Loads the module as a page of Chromium, or of another browser. @param {import("node:test").TestContext} context */
 async function loaded(context, navigator = { userAgentData: {} }) {
   const before = { Worker: globalThis.Worker, navigator: globalThis.navigator };
   workers = [];

@@ -1,5 +1,5 @@
-// Everything that can fail does, once, at each place of a whole load and generation: that ends in the right model or in
-// an error of ours, soon; and what is kept afterwards is the right file or none.
+// Makes everything fail that can, once, at each place of a whole load and generation. Each must soon end with the right
+// model or with an error of the package, and afterwards the cache must have the right file or none.
 
 import assert from "node:assert/strict";
 import { afterEach, test } from "node:test";
@@ -14,10 +14,10 @@ import { someBytes } from "../doubles/server.js";
 
 const file = someBytes(PART + 700_000);
 const URL = "https://example.org/model.gguf";
-/** Nothing may take longer, in milliseconds. */
+/** Limit for a load and a generation, in milliseconds. */
 const LIMIT = 5000;
 const STEP = 1 << 20;
-/** Calls that change what is stored, or read what comes only once. */
+/** Calls that change storage, or read something that comes only once. */
 const CHANGES = ["write", "truncate", "close", "removeEntry", "put", "delete", "read"];
 
 const { fetch } = globalThis;
@@ -26,7 +26,7 @@ afterEach(() => {
   reset();
 });
 
-/** Has a server answer from now on; the wasm module is no part of this. @param {typeof globalThis.fetch} server */
+/** Lets a server answer from now on; the wasm module is not affected. @param {typeof globalThis.fetch} server */
 function asked(server) {
   globalThis.fetch = (what, init) => (String(what).startsWith("data:") ? fetch(what) : server(what, init));
 }
@@ -58,7 +58,7 @@ function site(kind) {
 }
 
 /**
- * Loads and generates. Gives what the cache did, or the error.
+ * Loads and generates. Returns the cache state or the error.
  *
  * @param {any} environment
  * @param {import("../doubles/engine.js").Ends} [ends]
@@ -92,7 +92,7 @@ async function whole(environment, ends) {
   }
 }
 
-/** What a disk has that has the file. @param {Kind} kind */
+/** Returns the contents of a disk that has the file. @param {Kind} kind */
 async function copy(kind) {
   const { disk, environment } = site(kind);
   asked(serve);
@@ -103,7 +103,7 @@ async function copy(kind) {
 /** @typedef {{ environment: any, ends?: import("../doubles/engine.js").Ends }} Armed */
 
 /**
- * Makes each call fail, and looks at what is left.
+ * Makes each call fail, and checks what is left.
  *
  * @param {Kind} kind
  * @param {boolean} warm Whether the file is kept already.
@@ -112,12 +112,12 @@ async function copy(kind) {
  * @param {(name: string) => Error} [error]
  */
 async function each(kind, warm, arm, kinds, error) {
-  /** What fails at each place. @type {string[]} */
+  /** Names of the calls at each place. @type {string[]} */
   const names = [];
   const kept = warm ? await copy(kind) : [];
   for (const how of kinds) {
     for (let at = 1; ; at += 1) {
-      // Calls that change nothing are as good as not done.
+      // Calls that change nothing have no other way to fail.
       if (how !== "before" && names[at - 1] !== undefined && !CHANGES.includes(names[at - 1])) continue;
       const { disk, locks, environment } = site(kind);
       asked(serve);

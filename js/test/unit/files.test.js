@@ -21,7 +21,7 @@ const files = SIZES.map((size, i) => all.slice(starts[i], starts[i] + size));
 const path = (/** @type {number} */ number) => `/a%20b/m-0000${number}-of-00003.gguf?download=true`;
 const sha256 = files.map((file) => createHash("sha256").update(file).digest("hex"));
 
-/** A header of each file, then each to its end, as the engine reads. @type {[number, number][]} */
+/** Reads of the engine: a header of each file, then each to its end. @type {[number, number][]} */
 const READS = [
   ...starts.map((start) => /** @type {[number, number]} */ ([start, 30_000])),
   ...SIZES.map((size, i) => /** @type {[number, number]} */ ([starts[i] + 20_000, size - 20_000])),
@@ -119,7 +119,7 @@ test("one connection at a time, with ranges and without", async () => {
   /** @type {AbortSignal[]} */
   const connections = [];
   globalThis.fetch = (url, init) => {
-    // The wasm module is none of the files.
+    // The wasm module is not one of the files.
     if (String(url).startsWith("data:")) return fetch(url);
     assert.ok(connections.every((signal) => signal.aborted), `${url} beside another`);
     connections.push(/** @type {AbortSignal} */ (init?.signal));
@@ -190,7 +190,7 @@ const byteAt = (/** @type {number} */ offset) => (Math.floor(offset / GIB) * 16 
 const made = (/** @type {number} */ offset, /** @type {number} */ length) =>
   Uint8Array.from({ length }, (_, i) => byteAt(offset + i));
 
-/** A file of any size, whose bytes are made when a slice is read. */
+/** Returns a file of any size, whose bytes are computed when a slice is read. */
 const sparse = (/** @type {number} */ size) =>
   /** @type {Blob} */ (
     /** @type {unknown} */ ({

@@ -1,4 +1,4 @@
-// Names of models, and what is said of servers that do not give them.
+// Tests of names of models, and of the errors for servers that do not provide them.
 
 import assert from "node:assert/strict";
 import { afterEach, test } from "node:test";
@@ -74,7 +74,7 @@ test("what is no name is refused", async () => {
 
 test("a hub that is none is told from a model that is not there", async () => {
   const { origin } = await served({ files: { "/api/models/a/b": new TextEncoder().encode("[]") } });
-  await assert.rejects(located("hf:a/b", { hub: origin }), (error) => error instanceof FileError && /no list of files/.test(error.message));
+  await assert.rejects(located("hf:a/b", { hub: origin }), (error) => error instanceof FileError && /did not return a list of files/.test(error.message));
   await assert.rejects(located("hf:a/c", { hub: origin }), (error) => error instanceof NetworkError && error.status === 404 && /no such file/.test(error.message));
 });
 
@@ -96,7 +96,11 @@ test("statuses and pages are told apart", async () => {
   }
 });
 
-/** A browser at another origin, which can reach what it may not read. @param {(mode: string | undefined) => unknown} answer */
+/**
+ * Returns a browser at another origin, which can reach servers that it may not read.
+ *
+ * @param {(mode: string | undefined) => unknown} answer
+ */
 function inBrowser(answer, onLine = true) {
   const { fetch, location } = globalThis;
   /** @type {(string | undefined)[]} */

@@ -1,4 +1,4 @@
-// Pages that go away and come back, devices that do not, and storage that is to stay.
+// Tests of pages that go away and come back, devices that do not come back, and persistent storage.
 
 import assert from "node:assert/strict";
 import { afterEach, test } from "node:test";
@@ -17,12 +17,12 @@ afterEach(reset);
 
 const sleep = (/** @type {number} */ ms) => new Promise((resolve) => setTimeout(resolve, ms));
 
-/** Nothing happens on this thread, as in a page that is frozen. @param {number} ms */
+/** Blocks this thread, as in a frozen page. @param {number} ms */
 function freeze(ms) {
   Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, ms);
 }
 
-/** Of an event that says it. */
+/** Returns a `pageshow` event. */
 const shown = (/** @type {boolean} */ persisted) => Object.assign(new Event("pageshow"), { persisted });
 
 test("time in which the thread was frozen does not count", async () => {
@@ -33,7 +33,7 @@ test("time in which the thread was frozen does not count", async () => {
   assert.equal(await waiting, "answer");
   const begin = performance.now();
   await assert.rejects(within(200, new Promise(() => {}), late), /late/);
-  // Only the least is certain: a busy machine may take any time.
+  // Only the lower bound is certain: a busy machine may take any time.
   assert.ok(performance.now() - begin > 150);
   let acted = 0;
   const stop = afterAwake(20, () => (acted += 1));
@@ -42,7 +42,7 @@ test("time in which the thread was frozen does not count", async () => {
   assert.equal(acted, 0);
 });
 
-/** A worker: one that answers, one that is gone, and one that is busy and tells of something. */
+/** Returns a worker: one that answers, one that is gone, or one that is busy and reports progress. */
 function worker(/** @type {"answers" | "gone" | "busy"} */ kind) {
   const endpoint = {
     /** @type {((event: MessageEvent) => void) | null} */
@@ -89,7 +89,10 @@ test("a worker that comes back is used on, however busy it is", async () => {
   }
 });
 
-/** A worker in which a call takes for ever: it answers others after some time, and may tell of progress; or it hangs. */
+/**
+ * Returns a worker with a call that takes forever. It answers others after some time, and may report progress; or it
+ * hangs.
+ */
 function working(/** @type {{ after: number, every?: number }} */ { after, every }) {
   const endpoint = {
     /** @type {((event: MessageEvent) => void) | null} */
@@ -131,7 +134,7 @@ test("a worker that answers, or tells how it gets on, works as long as it takes"
     controller.abort(new Error("enough"));
     await assert.rejects(waiting, /enough/);
     assert.equal(endpoint.asked.includes("features"), !("every" in kind));
-    // One that is late with its answers has longer from then on.
+    // A worker that answers late has more time from then on.
     assert.equal(patience.limit, slow ? 2 * limit : limit);
     end();
   }));
@@ -208,7 +211,7 @@ test("without locks a worker starts all the same", async () => {
   const refusing = { request: () => Promise.reject(new DOMException("no", "SecurityError")) };
   assert.equal(await live("a", /** @type {any} */ (refusing)), false);
   onEnd("a", () => assert.fail("it is not known"), /** @type {any} */ (refusing))();
-  // It ends by itself.
+  // The wait ends by itself.
   const silent = { request: () => new Promise(() => {}) };
   assert.equal(await live("a", /** @type {any} */ (silent)), false);
 });

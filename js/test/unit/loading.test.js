@@ -1,4 +1,5 @@
-// Loading at the speed of storage: what is under way at the same time, and what is not done twice. Counted, not timed.
+// Tests of loading at the speed of storage: what runs at the same time, and what is not done twice. They count, and do
+// not measure time.
 
 import assert from "node:assert/strict";
 import { afterEach, test } from "node:test";
@@ -43,7 +44,7 @@ test("a blob is read a part at a time, each once, whatever pieces are asked for"
   assert.equal(slices, 4);
 });
 
-/** A stream in memory, which counts what was asked of it. @param {Uint8Array} bytes @param {number} step */
+/** Returns a stream in memory that counts its reads. @param {Uint8Array} bytes @param {number} step */
 function streamOf(bytes, step) {
   return {
     position: 0,

@@ -7,7 +7,7 @@ const PAGE = new URL("../../../web/", import.meta.url);
 const read = (/** @type {string} */ name) => readFileSync(new URL(name, PAGE), "utf8");
 
 /**
- * What the page says in a browser.
+ * Returns the page's message in a browser.
  *
  * @param {object} element A script element there.
  * @param {string} [lack] Takes something away.

@@ -97,7 +97,7 @@ test("a streamed chat completion comes in chunks, the last with the outcome", as
   assert.equal(parts[3].model, "double");
 });
 
-/** An answer that thinks, says and calls, with parts that are certain only at its end. */
+/** Parts of an answer with reasoning, text and calls; some are certain only at its end. */
 const PARTS = [[{ thought: "Hm." }], [{ said: "I " }, { said: "look." }], [], [{ call: { name: "f", arguments: '{"x":1}' } }], [{ call: { name: "g", arguments: "{}" } }]];
 
 test("arguments come in pieces, of which the first has the call's name", async () => {
@@ -142,11 +142,11 @@ test("thoughts, words and calls are told apart, whole and in pieces", async () =
   ]);
   assert.equal(pieces.at(-1)?.choices[0].finish_reason, "tool_calls");
   assert.deepEqual(pieces.map(({ token }) => token), [undefined, 97, 98, 99, 100, undefined, undefined]);
-  // Who only calls says nothing.
+  // An answer that only calls functions has no content.
   script.parts = [[], [PARTS[3][0]]];
   const only = await chat.completions.create({ messages, tools, max_tokens: 2 });
   assert.equal(only.choices[0].message.content, null);
-  // The next turn has it all, as it was given.
+  // The next turn repeats all of it.
   const { tool_calls = [] } = message;
   await chat.completions.create({ messages: [...messages, message, { role: "tool", tool_call_id: tool_calls[0].id, content: "2" }], max_tokens: 1 });
 });
@@ -275,7 +275,7 @@ test("a stream's controller ends it without an error", async () => {
   for await (const _ of stream) if (++pieces === 2) stream.controller.abort();
   assert.equal(pieces, 2);
   assert.deepEqual(await stream.next(), { value: undefined, done: true });
-  // While the next piece is waited for, too.
+  // Also while it waits for the next piece.
   const waiting = completions.create(asked);
   await waiting.next();
   const next = waiting.next();

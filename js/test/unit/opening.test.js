@@ -1,4 +1,4 @@
-// Whole loads, with all that can go wrong on the way from a server into the cache and out of it.
+// Tests of whole loads, with everything that can go wrong between a server, the cache and the engine.
 
 import assert from "node:assert/strict";
 import { createHash } from "node:crypto";
@@ -48,7 +48,7 @@ function site() {
 function load(environment, what, options = {}, call = {}) {
   const opened = connection(environment);
   cleanups.push(() => opened.close().catch(() => {}));
-  // As the engine reads: in pieces.
+  // Reads in pieces, like the engine.
   script.reads = Array.from({ length: Math.ceil(file.length / 1_000_000) }, (_, i) => {
     const offset = i * 1_000_000;
     return [offset, Math.min(1_000_000, file.length - offset)];
@@ -60,7 +60,10 @@ const read = () => new Uint8Array(Buffer.concat(pieces));
 const parts = (/** @type {Disk} */ disk) => [...disk.files.keys()].filter((name) => name.endsWith(".part")).sort();
 const ranges = (/** @type {any} */ server) => server.requests.map((/** @type {any} */ request) => request.range);
 
-/** An attempt that ends after one and a half parts: by a stall, since what nobody read yet is lost by a cut. */
+/**
+ * Returns an attempt that ended after one and a half parts. It stalls, since a cut would lose the bytes that were not
+ * read yet.
+ */
 async function interrupted(/** @type {any} */ environment, /** @type {any} */ server, options = {}) {
   Object.assign(server.behaviour, { stallAfter: 1.5 * PART, stalls: 1 });
   const network = { retries: 0, stallTimeout: 300 };
@@ -212,7 +215,7 @@ test("pieces are held to their digests before they are used", async () => {
   await load(site().environment, flaky.url, { digests });
   assert.deepEqual(read(), file);
   assert.deepEqual(ranges(flaky), [undefined, `bytes=${3 * CHUNK}-`]);
-  // And one that always is.
+  // A server that is always wrong.
   const wrong = await serveFile(flipped);
   cleanups.push(wrong.close);
   const there = site();
@@ -224,7 +227,7 @@ test("pieces are held to their digests before they are used", async () => {
   assert.ok(Buffer.concat(pieces).length <= 3 * CHUNK, "nothing of it was used");
   await assert.rejects(load({}, new Blob([flipped]), { digests }), errors.ChecksumError);
   await assert.rejects(load({}, wrong.url, { digests: digestsOf(file.subarray(1)) }), errors.ChecksumError);
-  // An entry that was kept without digests is held to them, and goes if it does not match.
+  // An entry that was stored without digests is checked, and removed if it does not match.
   const old = site();
   await load(old.environment, server.url);
   server.requests.length = 0;

@@ -1,4 +1,4 @@
-// A member of a pool: what it says and when, and what it makes of a pool that is none.
+// Tests of a member of a pool: its messages, and its errors for something that is not a pool.
 
 import assert from "node:assert/strict";
 import { afterEach, test } from "node:test";
@@ -22,7 +22,11 @@ afterEach(async () => {
 
 const soon = () => new Promise((resolve) => setTimeout(resolve, 20));
 
-/** A coordinator with the model and what it says of the pool. @param {object} [pool] @param {import("../doubles/pool.js").Files} [more] */
+/**
+ * Starts a coordinator with the model and a description of the pool.
+ *
+ * @param {object} [pool] @param {import("../doubles/pool.js").Files} [more]
+ */
 async function served(pool = POOL, more = {}) {
   /** @type {import("../doubles/pool.js").Files} */
   const files = { "/model.gguf": FILE, ...more };
@@ -165,7 +169,7 @@ test("a pool that takes no pages, is of another version, does not answer or is n
   const { url } = await served(POOL, { "/pool.json": "<html>" });
   const { client, close } = member(new Broker());
   cleanups.push(close);
-  await assert.rejects(client.call("join", { coordinator: url, backend: "cpu", memory: 1 }), refused(/no JSON/));
+  await assert.rejects(client.call("join", { coordinator: url, backend: "cpu", memory: 1 }), refused(/not JSON/));
   await assert.rejects(client.call("join", { coordinator: `${url}/nowhere`, backend: "cpu", memory: 1 }), NetworkError);
 });
 

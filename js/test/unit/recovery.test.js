@@ -1,4 +1,4 @@
-/** An engine that is lost at bad moments, and another that takes over. */
+/** Tests of an engine that is lost at bad moments, and another that takes over. */
 
 import assert from "node:assert/strict";
 import { afterEach, test } from "node:test";
@@ -18,7 +18,7 @@ afterEach(async () => {
 
 const LOST = Object.assign(new Error("the device was lost (a test)"), { code: "lost" });
 
-/** Engines one after the other; `opened` counts them. */
+/** Returns engines one after the other; `opened` counts them. */
 async function engines(/** @type {(count: number) => void} */ onOpen = () => {}) {
   const state = { opened: 0 };
   const open = async (/** @type {string[]} */ without) => {
@@ -33,7 +33,7 @@ async function engines(/** @type {(count: number) => void} */ onOpen = () => {})
   return { engine, state };
 }
 
-/** A stream during which something happens after the third chunk. */
+/** Reads a stream, during which something happens after the third chunk. */
 async function streamed(/** @type {AnyGpu} */ engine, /** @type {() => void} */ disturb) {
   let [text, chunks] = ["", 0];
   for await (const chunk of engine.completions.create({ prompt: "p", max_tokens: 8, stream: true })) {
@@ -109,7 +109,7 @@ test("several calls that notice a loss open one engine", async () => {
 test("losses without a token between them come to an end", async () => {
   const { engine, state } = await engines();
   script.generateThrows = LOST;
-  // The third leaves out the only rung; that is told by what was lost.
+  // The third loss leaves out the only rung; the error is that of the loss.
   await assert.rejects(engine.completions.create({ prompt: "p" }), { code: "lost" });
   assert.equal(state.opened, 4);
   assert.equal((await engine.lost).code, "lost");
@@ -132,7 +132,7 @@ test("where all is lost, each further rung has one chance", async () => {
   const { engine, state } = await engines();
   script.generateThrows = LOST;
   await assert.rejects(engine.completions.create({ prompt: "p" }), { code: "lost" });
-  // Three times the first, once each of the others, and once more to find nothing.
+  // Three times the first rung, once each of the others, and once more to find none.
   assert.equal(state.opened, 3 + 3 + 1);
 });
 

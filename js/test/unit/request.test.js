@@ -1,4 +1,4 @@
-// What a request may hold: what passes, what is refused, and that the table in the code has all of it.
+// Tests of requests: which values pass, which are refused, and that the table in the code has all fields.
 
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
@@ -13,7 +13,7 @@ const turn = (/** @type {object} */ more) => chatRequest({ messages: [{ role: "a
 const bare = { chat: chat({}), text: text({}), turn: turn({}) };
 const asked = { chat, text, turn };
 
-/** Values that ask for nothing beyond what is done anyway. @type {Record<string, [keyof typeof asked, unknown[]][]>} */
+/** Values that ask for nothing special. @type {Record<string, [keyof typeof asked, unknown[]][]>} */
 const NEUTRAL = {
   n: [["chat", [1]], ["text", [1]]],
   presence_penalty: [["chat", [0, -0]], ["text", [0]]],
@@ -54,7 +54,11 @@ const NEUTRAL = {
   parsed: [["turn", [null, { colour: "red" }]]],
 };
 
-/** Values that would change the answer, and cannot be done. @type {Record<string, [keyof typeof asked, unknown[]][]>} */
+/**
+ * Values that would change the answer, and are not supported.
+ *
+ * @type {Record<string, [keyof typeof asked, unknown[]][]>}
+ */
 const REFUSED = {
   presence_penalty: [["chat", [2.1, "0", NaN]], ["text", [-3]]],
   frequency_penalty: [["chat", [-2.5]], ["text", [Infinity]]],
@@ -129,10 +133,10 @@ test("a request goes to the engine as it is meant", () => {
   assert.deepEqual(generate({ max_tokens: null, temperature: null, top_k: null, top_p: null, seed: null, stop: null }), {});
   assert.deepEqual(generate({ stop: "x", max_completion_tokens: 3 }), { stop: ["x"], max_tokens: 3 });
   assert.deepEqual(generate({ max_tokens: null, max_completion_tokens: 3 }), { max_tokens: 3 });
-  // What the engine has candidates for is its own business.
+  // The engine limits the number of candidates by itself.
   for (const top_k of [0, 40, 64, 65, 100, 2 ** 32 - 1]) assert.deepEqual(generate({ top_k }), { top_k });
   assert.deepEqual(generate({ top_p: 1 }), { top_p: 1 });
-  // Only the likeliest: the engine wants more than 0.
+  // Only the likeliest token: the engine requires more than 0.
   assert.deepEqual(generate({ top_p: 0 }), { top_p: 2 ** -24 });
 });
 

@@ -1,4 +1,4 @@
-// Sessions with names that the browser keeps: tabs that end at any moment, storage that fails, bounds, several tabs.
+// Tests of stored sessions: tabs that end at any moment, storage that fails, limits, several tabs.
 
 import assert from "node:assert/strict";
 import { afterEach, test } from "node:test";
@@ -24,13 +24,13 @@ afterEach(() => {
   reset();
 });
 
-/** A browser with a disk. @param {Disk} disk @param {Kind} kind */
+/** Returns a browser with a disk. @param {Disk} disk @param {Kind} kind */
 function site(disk, kind = "worker") {
   const storage = kind === "cache" ? estimates(disk) : opfs(disk, kind);
   return { storage, locks: lockManager(), ...(kind === "cache" ? { caches: cacheStorage(disk) } : {}) };
 }
 
-/** The text of a stream, of which the rest does not matter after so many pieces. @param {AsyncIterable<any>} stream */
+/** Returns the text of a stream, up to a number of pieces. @param {AsyncIterable<any>} stream */
 async function textFrom(stream, most = Infinity) {
   let [text, pieces] = ["", 0];
   for await (const chunk of stream) {
@@ -40,7 +40,7 @@ async function textFrom(stream, most = Infinity) {
   return text;
 }
 
-/** Copies of the disk as it is before each change of it. @param {Disk} disk */
+/** Copies the disk before each change of it. @param {Disk} disk */
 function moments(disk) {
   /** @type {Map<string, Uint8Array>[]} */
   const all = [];
@@ -72,7 +72,7 @@ for (const kind of /** @type {Kind[]} */ (["worker", "page", "cache"])) {
       seen.computed.length = 0;
       const ended = await textFrom(other.completions.resume("chat")).catch((error) => error);
       if (ended instanceof Error) {
-        // Nothing was kept yet; what was begun is no obstacle.
+        // Nothing was stored yet, and a begun session is no obstacle.
         assert.equal(/** @type {any} */ (ended).code, "options", ended.stack);
         assert.equal(resumed, 0, "an answer was lost that was kept before");
         assert.equal((await other.completions.create(request, { session: "chat" })).choices[0].text, WHOLE);
@@ -95,7 +95,7 @@ test("an answer goes on after an abort, and in the next turn nothing is computed
   const disk = new Disk();
   const one = await engine(site(disk), KEEP);
   assert.equal(await textFrom(one.completions.create({ ...request, stream: true }, { session: "chat" }), 4), "abcd");
-  // What ends it early is an abort, which the engine hears later.
+  // Leaving early is an abort, which the engine notices later.
   assert.equal(await textFrom(one.completions.resume("chat")), WHOLE);
   const [{ name, finish, stored }] = await one.sessions.list();
   assert.deepEqual([name, finish], ["chat", "length"]);
@@ -120,7 +120,7 @@ test("an answer goes on after an abort, and in the next turn nothing is computed
   await other.dispose();
 });
 
-/** Calls that change what is stored. */
+/** Calls that change storage. */
 const CHANGES = ["write", "truncate", "close", "removeEntry", "put", "delete"];
 const full = () => new DOMException("full", "QuotaExceededError");
 
@@ -156,7 +156,7 @@ for (const [kind, how, error] of FAILURES) {
       closeAll();
       if (faults.failed === null) return assert.ok(at > 20, `${at} calls`);
       if (how !== "before" && !CHANGES.includes(faults.failed)) continue;
-      // What is kept is right, or is not there.
+      // The stored session is right, or missing.
       const other = await engine(site(disk, kind), KEEP);
       const text = await textFrom(other.completions.resume("chat")).catch((failure) => failure);
       assert.ok(text === "ab" || text.code === "options", `${where}: ${text.stack ?? text}`);
@@ -243,7 +243,7 @@ test("a session that is kept comes back with the engine that was lost", async ()
     if (++pieces === 4) script.generateThrows = LOST;
   }
   assert.deepEqual([text, opened], [WHOLE, 2]);
-  // Once more, while pieces that were there already are told.
+  // Lost again while stored pieces are returned.
   await one.dispose();
   const again = new AnyGpu(await open(), open);
   text = "";
@@ -267,7 +267,7 @@ test("names are checked", async () => {
   await one.dispose();
 });
 
-/** A journal. @param {Disk} disk */
+/** Opens a journal. @param {Disk} disk */
 async function journal(disk, limits = LIMITS, model = "m") {
   return /** @type {Journal} */ (await Journal.open(/** @type {any} */ (site(disk)), limits, model));
 }
@@ -340,7 +340,7 @@ test("sessions are bounded in number and bytes, and the oldest go", async (t) =>
   await assert.rejects(one.append(log, huge, 0), { code: "quota" });
   assert.equal(textOf(Buffer.concat(await log.read())).tokens.length, 300);
   one.letGo(log);
-  // Those of another model are there, but not its own.
+  // Sessions of another model stay, but are not listed.
   const other = await Journal.open(/** @type {any} */ (site(disk)), LIMITS, "other");
   assert.deepEqual(await other?.list(), []);
   await other?.clear();
@@ -363,6 +363,6 @@ test("a log that grows long is asked to become one record", async () => {
   assert.equal([...disk.files.keys()].filter((name) => name.endsWith(".session")).length, 1);
   assert.ok(!log.isLong);
   assert.deepEqual(textOf(Buffer.concat(await log.read())).tokens, tokens);
-  // What goes on from a record that is not there is refused.
+  // A record that continues a missing one is refused.
   await assert.rejects(new Log(/** @type {any} */ (null), log.id, []).append(record(text(tokens), 1), 1));
 });

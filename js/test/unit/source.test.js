@@ -10,7 +10,7 @@ import { serveFile, someBytes } from "../doubles/server.js";
 const SIZE = 3_000_000;
 const file = someBytes(SIZE);
 const RETRIES = 3;
-/** What a stream that resumes asks for again. */
+/** Number of bytes that a resuming stream asks for again. */
 const OVERLAP = 4096;
 
 /** @type {(() => void)[]} */

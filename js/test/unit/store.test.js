@@ -11,7 +11,7 @@ import { someBytes } from "../doubles/server.js";
 const FACTS = { sha256: null, manifest: null, etag: '"1"', lastModified: null };
 /** @type {string | null} */
 const ETAG = '"1"';
-/** More than two parts. */
+/** Size of a file with more than two parts. */
 const LONG = 2 * PART + 1000;
 const long = someBytes(LONG);
 
@@ -39,7 +39,7 @@ async function keep(store, key, size, maxBytes = Infinity) {
   await recorder.commit(FACTS);
 }
 
-/** What an entry has. @param {import("../../src/store.js").Kept | null} kept */
+/** Returns the contents of an entry. @param {import("../../src/store.js").Kept | null} kept */
 async function contents(kept) {
   assert.ok(kept);
   const bytes = new Uint8Array(kept.entry.size);
@@ -280,7 +280,7 @@ test("a record outlives writes that end anywhere", async () => {
   const revision = (/** @type {Uint8Array} */ bytes) => JSON.parse(new TextDecoder().decode(bytes.subarray(65))).revision;
   assert.deepEqual(slots().map(([, bytes]) => revision(bytes)).sort(), [1, 2]);
   const [name, older] = slots().sort(([, a], [, b]) => revision(a) - revision(b))[0];
-  // What the next write would be, up to each of its bytes.
+  // Every possible beginning of the next write.
   for (let length = 0; length < older.length; length += 7) {
     disk.files.set(name, older.slice(0, length));
     const kept = await (await open()).get("http://a/m");

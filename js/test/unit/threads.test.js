@@ -27,13 +27,9 @@ afterEach(() => {
   console.warn = before.warn;
 });
 
-/**
- * Starts threads with workers that do as they are told to, in their order.
- *
- * @param {("starts" | "fails" | "throws")[]} fates
- */
+/** Starts threads with workers that behave as listed, in order. @param {("starts" | "fails" | "throws")[]} fates */
 async function started(fates) {
-  /** What happened, in its order. @type {unknown[]} */
+  /** Events in order. @type {unknown[]} */
   const log = [];
   let made = 0;
   class Worker {

@@ -47,6 +47,10 @@ const CHECKED: &[&str] = &[
     "reference-cpu",
     "xtask",
 ];
+/// Folders of JavaScript and TypeScript whose doc comments are checked, all below them included.
+const SCRIPTS: &[&str] = &["js", "web"];
+/// Folders below these whose files are generated or written by others.
+const FOREIGN: &[&str] = &["/vendor/", "/wasm/", "/wasm.partial/"];
 /// Beginnings of doc comments that are not complete by themselves.
 const COMMENTS: &[&str] = &["What ", "The same", "Likewise", "As above", "Who ", "One that "];
 
@@ -161,6 +165,29 @@ fn comments(source: &str) -> Vec<Fault> {
     found
 }
 
+/// First lines of the doc comments of a script that are not complete by themselves, without the marks of a comment.
+fn script_comments(source: &str) -> Vec<Fault> {
+    let mut found = Vec::new();
+    let mut lines = source.lines().map(str::trim);
+    while let Some(line) = lines.next() {
+        let Some(begin) = line.strip_prefix("/**") else { continue };
+        // A comment of several lines begins on the line below its mark.
+        let first = if begin.is_empty() { lines.next().unwrap_or("").trim_start_matches('*') } else { begin };
+        let words = first.trim_start();
+        if COMMENTS.iter().any(|begin| words.starts_with(begin)) {
+            found.push(words.to_owned());
+        }
+    }
+    found
+}
+
+/// Whether a file is JavaScript or TypeScript of this repository.
+fn is_script(path: &Path) -> bool {
+    let name = path.strip_prefix(root()).unwrap_or(path).display().to_string();
+    let is_foreign = FOREIGN.iter().any(|folder| name.contains(folder));
+    !is_foreign && [".js", ".mjs", ".ts"].iter().any(|end| name.ends_with(end))
+}
+
 /// Whether a line begins with a day, such as `*2026-11-22.*`.
 fn is_date(line: &str) -> bool {
     let shape = "*0000-00-00.*";
@@ -226,6 +253,15 @@ fn doc_comments_are_complete_by_themselves() {
             assert_eq!(faults, Vec::<Fault>::new(), "{}: begin with a verb or a noun", path.display());
         }
     }
+    let mut count = 0;
+    for name in SCRIPTS {
+        for path in below(&root().join(name)).iter().filter(|path| is_script(path)) {
+            count += 1;
+            let faults = script_comments(&fs::read_to_string(path).unwrap());
+            assert_eq!(faults, Vec::<Fault>::new(), "{}: begin with a verb or a noun", path.display());
+        }
+    }
+    assert!(count > 200, "only {count} scripts were found");
 }
 
 #[test]
@@ -248,4 +284,11 @@ fn planted_faults_are_found() {
     let source = "/// What it is.\n/// The same.\nfn a() {}\n\n//! One that is.\n/// Returns it.\n    /// Likewise.\n";
     assert_eq!(comments(source), ["/// What it is.", "//! One that is."]);
     assert_eq!(comments("    /// Likewise.\nlet x = 1; // What is not a doc comment\n"), ["/// Likewise."]);
+
+    let script = "/** What it is. */\n/**\n * The same.\n */\n/** Whose it is. */\n// Likewise\n  /** Who asks.\n */\n";
+    assert_eq!(script_comments(script), ["What it is. */", "The same.", "Who asks."]);
+    let script = "/**\n * @type {A}\n */\nlet a; /* What */\n/** Returns it. */\n/**";
+    assert_eq!(script_comments(script), Vec::<Fault>::new());
+    assert!(is_script(Path::new("js/index.d.ts")) && is_script(Path::new("js/test/sdk/main.mjs")));
+    assert!(!is_script(Path::new("js/wasm/older/bindings.js")) && !is_script(Path::new("web/vendor/marked.js")));
 }

@@ -1,4 +1,4 @@
-// What is kept, and what is not.
+// Checks of the cache: which models it stores, and which not.
 
 import { AnyGpu, errors } from "../run.js";
 import { FILE, assert, equal, load, nothingKept, rejection, requests, size, works } from "../expect.js";

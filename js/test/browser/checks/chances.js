@@ -1,4 +1,4 @@
-// What changes the chances of tokens, and how likely they were: as on the CPU, whatever backend runs.
+// Checks of penalties, biases and token probabilities: on all backends they are as on the CPU.
 
 import { AnyGpu, beat } from "../run.js";
 import { FILE, assert, equal, load } from "../expect.js";
@@ -7,10 +7,12 @@ import { difference } from "../generate.js";
 const DRAWN = { prompt: "Once upon a time", ignore_eos: true, temperature: 1, top_k: 40, top_p: 0.95, seed: 7, max_tokens: 6 };
 const PENALTIES = { presence_penalty: 1, frequency_penalty: 0.5, repetition_penalty: 1.2 };
 const LEAST = { min_p: 0.2 };
-/** Of " lived", which is drawn without it. */
+/** Bans " lived", which is chosen without the bias. */
 const BIASES = { logit_bias: { 640: -100 } };
 
-/** Logits of some 20 differ by thousandths between the CPU, which multiplies integers, and others. */
+/**
+ * Tolerance: logits of about 20 differ by thousandths between the CPU, which multiplies integers, and the GPU backends.
+ */
 const NEAR = 1e-2;
 
 async function tokens(engine, more) {
@@ -18,7 +20,7 @@ async function tokens(engine, more) {
   return (await engine.completions.create({ ...DRAWN, ...more })).tokens;
 }
 
-/** How likely tokens were, from the pieces of a stream. */
+/** Returns token probabilities from the chunks of a stream. */
 async function streamed(engine, request) {
   const all = { tokens: [], token_logprobs: [], top_logprobs: [], text_offset: [] };
   for await (const { choices } of engine.completions.create({ ...request, stream: true })) {
@@ -28,7 +30,7 @@ async function streamed(engine, request) {
   return all;
 }
 
-/** Fails a check unless two lists of numbers are nearly the same. */
+/** Fails a check unless two lists of numbers are nearly equal. */
 function near(found, expected, what) {
   const wrong = expected.findIndex((value, at) => !(Math.abs(found[at] - value) < NEAR));
   assert(wrong < 0 && found.length === expected.length, `${what}: ${found} instead of ${expected}`);

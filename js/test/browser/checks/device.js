@@ -1,11 +1,12 @@
-// The device: given back whole, and lost at bad moments. On this thread, where its objects can be counted.
+// Checks of the device: all its objects are released, and its loss at bad moments is handled. They run on this thread,
+// where its objects can be counted.
 
 import { AnyGpu, errors, options, sleep } from "../run.js";
 import { assert, equal, load, rejection, speaks, works } from "../expect.js";
 import { endWorker, hangWorker, living, lose, loseOnceMapped } from "../instrument.js";
 
 const here = { worker: false };
-/** A model that is loaded in no time. */
+/** A model that loads quickly. */
 const TINY = "/files/llama-q4_0.gguf";
 const request = { prompt: "Once upon a time", max_tokens: 24, ignore_eos: true };
 
@@ -32,7 +33,7 @@ export default {
     const controller = new AbortController();
     const onProgress = ({ fraction }) => fraction > 0.6 && controller.abort();
     await rejection(load(undefined, { ...here, onProgress, signal: controller.signal }), "AbortError");
-    // What was under way ends after the promise.
+    // Work in progress ends later than the promise.
     await sleep(500);
     nothingLives("after an abort");
   },
@@ -47,7 +48,7 @@ export default {
     };
     await rejection(load(undefined, { ...here, onProgress, cache: true }), errors.DeviceLostError);
     assert(lost, "the device was not lost");
-    // The file is not to blame: what arrived of it is used the next time.
+    // The file is not at fault, so the downloaded part is used the next time.
     const [entry] = await AnyGpu.cache.list();
     assert(entry === undefined || entry.stored <= entry.size, "more is kept than there is");
     await works(undefined, { ...here, cache: true });
@@ -111,7 +112,7 @@ export default {
     const told = [];
     engine.on("recovered", (event) => told.push(event));
     let [chunks, found] = [0, ""];
-    // Until it is ended it computes no further, however slow this page is.
+    // The worker hangs until it is terminated, however slow this page is.
     hangWorker(3);
     for await (const chunk of engine.completions.create({ ...request, ...sampling, stream: true })) {
       if (++chunks === 3) endWorker();
@@ -146,7 +147,7 @@ export default {
 
   "a device that is lost again and again": async () => {
     if (options.backend === "cpu") return "the CPU is not lost";
-    // All of its rungs stay: of WebGPU there are two, and of WebGL three.
+    // All rungs of the backend stay allowed: WebGPU has two, and WebGL three.
     const engine = await load(TINY, here);
     const asked = { ...request, prompt: [1, 2, 3] };
     const told = [];
@@ -194,7 +195,7 @@ export default {
     const other = await load(undefined, { ...here, session });
     const end = await other.completions.create({ ...sampled, prompt: await other.tokens(), max_tokens: 14 });
     equal(begin.choices[0].text + end.choices[0].text, whole, "the text in two parts");
-    // The last token was known, but not computed.
+    // The last token was sampled, but not computed.
     equal(end.usage.prompt_tokens - end.usage.cached_tokens, 1, "the tokens that were computed again");
     await other.dispose();
     await rejection(load(undefined, { ...here, session: new Uint8Array(100) }), errors.OptionsError);

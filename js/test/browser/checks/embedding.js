@@ -1,11 +1,11 @@
-// Embedding models.
+// Checks of embedding models.
 
 import { errors } from "../run.js";
 import { assert, equal, load, rejection } from "../expect.js";
 
 const NAME = "bert-mean";
 
-/** The cosine of the angle between two vectors. */
+/** Returns the cosine similarity of two vectors. */
 function cosine(a, b) {
   const product = (x, y) => x.reduce((sum, value, i) => sum + value * y[i], 0);
   return product(a, b) / Math.sqrt(product(a, a) * product(b, b));
@@ -19,7 +19,7 @@ export default {
     const engine = await load(`/files/${NAME}.gguf`, { nCtx: 32 });
     try {
       equal(engine.info.pooling, "mean", "the pooling");
-      // A longer text first: what it leaves behind must not matter.
+      // A longer text first: its leftovers must not matter.
       const longer = [...tokens, ...tokens].slice(0, 32);
       const { data, usage } = await engine.embeddings.create({ input: [longer, tokens] });
       equal(usage.total_tokens, 32 + tokens.length, "the tokens");

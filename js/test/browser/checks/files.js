@@ -1,4 +1,4 @@
-// Files of the visitor's: several of a split model, and large ones.
+// Checks of local files: several of a split model, and large ones.
 
 import { errors } from "../run.js";
 import { FILE, assert, equal, load, rejection, works } from "../expect.js";

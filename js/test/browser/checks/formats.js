@@ -1,4 +1,4 @@
-// Answers in a format: they follow it, and are those of the CPU, whatever backend runs.
+// Checks of structured output: it follows its format, and is the same as on the CPU on all backends.
 
 import { AnyGpu, beat, errors } from "../run.js";
 import { assert, equal, load, rejection, talker } from "../expect.js";
@@ -12,12 +12,12 @@ const SCHEMA = {
   additionalProperties: false,
 };
 
-/** A request for an answer that follows a schema. */
+/** Returns a request for an answer that follows a schema. */
 function asking(schema, more = {}) {
   return { messages: MESSAGES, response_format: { type: "json_schema", json_schema: { name: "person", schema } }, ...more };
 }
 
-/** A schema of arrays of arrays, eight levels deep at each of so many places that refer to the next. */
+/** Returns a schema of `places` definitions, each eight levels deep in arrays, with a reference to the next. */
 function winding(places) {
   const defs = Array.from({ length: places }, (_, at) => {
     let inner = at + 1 < places ? { $ref: `#/$defs/d${at + 1}` } : { type: "null" };
@@ -27,7 +27,7 @@ function winding(places) {
   return { $ref: "#/$defs/d0", $defs: Object.fromEntries(defs) };
 }
 
-/** The text of an answer, piece by piece. */
+/** Returns the text of an answer, chunk by chunk. */
 async function told(engine, more) {
   let text = "";
   for await (const { choices } of engine.chat.completions.create({ ...asking(SCHEMA, more), stream: true })) {
@@ -51,7 +51,7 @@ export default {
     const error = await rejection(engine.chat.completions.create(asking({ not: {} })), errors.OptionsError);
     equal(error.field, "response_format", "the field of the error");
     await cpu.dispose();
-    // As deep as a schema may become here, and deeper: stacks of browsers are small.
+    // The deepest schema that is allowed here, and a deeper one: browsers' stacks are small.
     for (const [places, fits] of [[12, true], [14, false]]) {
       const asked = engine.chat.completions.create(asking(winding(places), { max_tokens: 4 }));
       if (fits) equal((await asked).choices[0].message.content[0], "[", "what a winding schema gives");

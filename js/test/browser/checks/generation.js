@@ -1,4 +1,4 @@
-// One engine: streams, aborts, order, the end.
+// Checks of one engine: streams, aborts, the order of requests, disposal.
 
 import { errors, options } from "../run.js";
 import { assert, equal, load, rejection, speaks } from "../expect.js";

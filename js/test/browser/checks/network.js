@@ -1,4 +1,4 @@
-// Loading over networks and from servers of all kinds.
+// Checks of loading over networks and from servers of all kinds.
 
 import { errors, sleep } from "../run.js";
 import { FILE, assert, equal, load, nothingKept, rejection, size, works } from "../expect.js";
@@ -67,11 +67,11 @@ export default {
     const onProgress = ({ loaded, phase }) => {
       if (phase === "download" && loaded > 0) controller.abort(why);
     };
-    // Past this the server sends nothing, so that the abort is in time however fast the network is.
+    // The server sends nothing after this byte, so that the abort is in time on any network.
     const url = `/stall/${FILE}?after=${Math.floor(bytes / 2)}`;
     const loading = load(url, { signal: controller.signal, onProgress, cache: true });
     const error = await loading.then(() => undefined, (error) => error);
-    // Older signals have none.
+    // Older signals do not have a reason.
     const expected = "reason" in AbortSignal.prototype ? why.message : "aborted";
     assert(error?.message === expected, `the load ended with ${error} instead of the signal's reason`);
     await nothingKept();

@@ -1,15 +1,15 @@
-// Texts and conversations that outgrow the context.
+// Checks of texts and conversations that outgrow the context.
 
 import { beat, errors } from "../run.js";
 import { assert, equal, load, rejection, talker } from "../expect.js";
 
 const N_CTX = 16;
-/** Half of the context: the model's texts begin with no token of their own, which would stay. */
+/** Half of the context. The model has no begin-of-text token, which would stay. */
 const STEP = N_CTX / 2;
 const PROMPT = [956, 1352, 259, 490];
 const request = { prompt: PROMPT, max_tokens: 26, ignore_eos: true, temperature: 1, top_k: 40, seed: 5 };
 
-/** The same as a text without tokens. */
+/** Converts tokens to text for comparison. */
 const text = (tokens) => JSON.stringify([...tokens]);
 
 export default {

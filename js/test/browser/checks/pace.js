@@ -1,15 +1,18 @@
-// Slow devices: steps are cut into parts, so that neither the page's thread nor its GPU is held for long. On this
-// thread, where turns of the event loop can be seen; how slow the device is, is forced, so that nothing depends on time.
+// Checks of slow devices: steps are cut into parts, so that neither the page's thread nor the GPU is busy for long.
+// They run on this thread, where turns of the event loop can be seen. The device's rate is forced, so that the results
+// do not depend on time.
 
 import { say } from "../run.js";
 import { assert, equal, load } from "../expect.js";
 
-/** Rates, in multiply-adds a millisecond: faster than any device, and slow enough for some dozen parts. */
+/** Rates in multiply-adds a millisecond: faster than any device, and slow enough for a few dozen parts. */
 const [FAST, SLOW] = [1e12, 1e6];
-/** Prompts that go through the model in one step, and have nothing in common. */
+/** Prompts that are computed in one step, and do not share a prefix. */
 const [FIRST, SECOND] = [300, 301].map((token) => Array.from({ length: 120 }, (_, at) => token + 7 * at));
 
-/** What a promise gives, and the longest time between two turns of the event loop meanwhile, in milliseconds. */
+/**
+ * Returns the result of a promise, and the longest time between two turns of the event loop meanwhile, in milliseconds.
+ */
 async function watched(promise) {
   let [longest, last, over] = [0, performance.now(), false];
   const turn = () => {
@@ -23,11 +26,14 @@ async function watched(promise) {
   return [value, longest];
 }
 
-/** The answer to the second prompt on a device of a rate, and the submits and dispatches that it took. */
+/**
+ * Returns the answer to the second prompt on a device with this rate, and the number of submits and dispatches that it
+ * took.
+ */
 async function answer(rate) {
   const engine = await load(undefined, { worker: false, rate });
   const ask = (prompt) => engine.completions.create({ prompt, max_tokens: 4, ignore_eos: true });
-  // It compiles.
+  // The first prompt compiles.
   await ask(FIRST);
   const before = await engine.stats();
   const [{ choices }, gap] = await watched(ask(SECOND));

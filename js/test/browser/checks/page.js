@@ -1,9 +1,10 @@
-// The page stays responsive while an engine works, finds it again when it comes back, and keeps its conversation.
+// Checks of the page: it stays responsive while an engine works, still has it after a visit elsewhere, and keeps its
+// conversation.
 
 import { beat, modelNamed, options, say, sleep } from "../run.js";
 import { assert, equal, load, speaks } from "../expect.js";
 
-/** The longest times between two frames while something goes on, longest first. */
+/** Returns the times between two frames while `work` runs, longest first. */
 async function gaps(work) {
   const found = [];
   let last = performance.now();
@@ -19,7 +20,10 @@ async function gaps(work) {
   return found.sort((a, b) => b - a);
 }
 
-/** Goes away and comes back. Resolves only if the page was kept meanwhile; otherwise it begins anew. */
+/**
+ * Goes away and comes back. Resolves only if the page was in the back-forward cache meanwhile; otherwise the page is
+ * loaded again.
+ */
 function goAway() {
   return new Promise((resolve) => {
     addEventListener("pageshow", ({ persisted }) => persisted && resolve(), { once: true });
@@ -27,7 +31,7 @@ function goAway() {
   });
 }
 
-/** The real page with a model that chats, in a frame; what is asked of it is greedy and short. */
+/** Opens the real page with a chat model in a frame, with greedy and short answers. */
 async function openPage(model) {
   const query = { tab: "chat", backend: options.backend, model, temperature: 0, max_tokens: 24 };
   const frame = document.createElement("iframe");
@@ -48,7 +52,7 @@ async function openPage(model) {
     find("#composer")[0].requestSubmit();
   };
   const isBusy = () => find('#messages [aria-busy="true"]').length > 0;
-  // It is hidden until the chat is there, and somebody to talk with.
+  // The composer is hidden until the chat is loaded and the model can chat.
   const isReady = () => find("#composer")[0]?.hidden === false && find("#send")[0].disabled === false;
   return { until, turns, ask, isBusy, isReady, find, close: () => frame.remove() };
 }
@@ -63,7 +67,7 @@ export default {
     let page = await openPage(model);
     await page.until("the model", page.isReady);
     page.find("#new-chat")[0].click();
-    // Undisturbed.
+    // The first visit is not interrupted.
     page.ask(first);
     await page.until("an answer", () => page.turns().length === 2 && !page.isBusy());
     page.ask(second);
@@ -72,7 +76,7 @@ export default {
     page.find("#new-chat")[0].click();
     await page.until("the conversation to be forgotten", () => page.turns().length === 0);
     await sleep(300);
-    // Closed in the middle of the second answer.
+    // The second visit is closed in the middle of the second answer.
     page.ask(first);
     await page.until("an answer", () => page.turns().length === 2 && !page.isBusy());
     page.ask(second);
@@ -123,14 +127,14 @@ export default {
       const request = { prompt: "Once upon a time", max_tokens: 48, ignore_eos: true, stream: true };
       for await (const chunk of engine.completions.create(request)) beat();
     };
-    // Shaders are compiled, and caches filled.
+    // Compiles shaders, and fills caches.
     await generate();
     const idle = await gaps(() => new Promise((resolve) => setTimeout(resolve, 2000)));
     const busy = await gaps(generate);
     await engine.dispose();
     const show = (list) => list.slice(0, 3).map((ms) => ms.toFixed(0)).join(", ");
     await say(`longest gaps in ms: ${show(idle)} of ${idle.length} idle, ${show(busy)} of ${busy.length} generating`);
-    // How long the gaps are depends on the machine and its other programs, so they are said and not judged.
+    // The length of the gaps depends on the machine and its other programs, so it is reported and not checked.
     assert(busy.length > 10, `only ${busy.length} frames were seen`);
   },
 };

@@ -1,19 +1,19 @@
-// The real page keeps within its Content-Security-Policy, which the server sends as a header, too, so that it holds for
-// workers; and the policy refuses what it is for.
+// Checks of the Content-Security-Policy: the real page works with it, and it refuses what it should. The server also
+// sends it as a header, so that it applies to workers.
 
 import { beat, options, sleep } from "../run.js";
 import { assert, equal } from "../expect.js";
 
-/** By then a page has told something, or never will. Units: milliseconds. */
+/** Time limit for a page to report something, in milliseconds. */
 const LIMIT = 120_000;
 
-/** By then the browser has reported what it refused. Units: milliseconds. */
+/** Time after which the browser has reported refusals, in milliseconds. */
 const REPORTED = 500;
 
-/** What another origin would serve. */
+/** An address of another origin. */
 const ELSEWHERE = "http://127.0.0.1:9";
 
-/** Visits the page, in a frame, until it tells a story; gives its window to `look`. */
+/** Opens the page in a frame until it tells a story, and passes its window to `look`. */
 async function visit(query, look) {
   const frame = document.createElement("iframe");
   frame.src = `/policy/index.html?backend=${options.backend}${query}#tab=story`;
@@ -37,7 +37,7 @@ async function visit(query, look) {
 
 const violations = (frame) => frame.contentWindow?.violations ?? [];
 
-/** Fails if anything was refused. */
+/** Fails a check if the policy refused anything. */
 async function nothingRefused(page) {
   await sleep(REPORTED);
   equal(page.violations.join("; "), "", "what the policy refused");
@@ -55,7 +55,8 @@ export default {
     }),
 
   "the engine runs under it on the page's own thread": async () => {
-    // Chromium before 97 takes it for a policy without wasm: there only workers run it, which have none.
+    // Chromium before 97 reads this policy as one that forbids wasm. Only workers, which have no policy there, can run
+    // it.
     if (options.version !== null && options.version < 97) return "this browser is older than wasm-unsafe-eval";
     await visit("&workers=none", async (page, document) => {
       assert(/own thread/.test(document.getElementById("ladder").textContent), "it runs in a worker");

@@ -1,19 +1,19 @@
-// Which backend runs, and what the report says of the others.
+// Checks of the selection: the chosen backend, and the report on the others.
 
 import { AnyGpu, PACKAGE, errors, options } from "../run.js";
 import { FILE, assert, equal, load, rejection, requests, speaks } from "../expect.js";
 import { hide, hideExtensions, hinder } from "../instrument.js";
 
-/** The GPU backend that a browser is to choose as it is started here. Old ones have no WebGPU, or no adapter. */
+/** GPU backend that a browser should choose as it is started here. Old ones have no WebGPU, or no adapter. */
 const GPU = { chromium: options.version === null ? "webgpu" : "webgl", firefox: options.backend === "webgpu" ? "webgpu" : "webgl", webkit: "webgl" };
 
-/** Chromium before 96 lacks something that the modules for browsers of today need. */
+/** Whether this browser needs the older build: Chromium before 96 lacks features that the current one needs. */
 const isOlder = Number(/Chrome\/(\d+)/.exec(navigator.userAgent)?.[1] ?? Infinity) < 96;
 
-/** How often a module was downloaded, of the build for browsers of today or of the one for older browsers. */
+/** Returns how often a module was downloaded, from the build for current or for older browsers. */
 const downloads = (name, older = isOlder) => requests(`${PACKAGE}/wasm/${older ? "older/" : ""}${name}_bg.wasm`);
 
-/** Loads on WebGL with workers that cannot run it: the page itself must. */
+/** Loads on WebGL while workers cannot run it, so the page's own thread must. */
 async function onThePage(hindrance) {
   if (options.backend !== "webgl") return "this is about WebGL";
   const restore = hinder(hindrance);
@@ -26,7 +26,7 @@ async function onThePage(hindrance) {
   }
 }
 
-/** Each rung must say how fast it is, or why not. */
+/** Checks that each rung has a time, or a reason why it has none. */
 function complete(report) {
   for (const { name, outcome, matvec_ms } of report.rungs) {
     const told = outcome.kind === "chosen" || outcome.kind === "slower" ? matvec_ms !== null : outcome.reason;
@@ -55,7 +55,7 @@ export default {
     const timed = report.rungs.filter(({ matvec_ms }) => matvec_ms !== null);
     const best = Math.min(...timed.map(({ matvec_ms }) => matvec_ms));
     const taken = timed.find(({ outcome }) => outcome.kind === "chosen");
-    // A GPU that is about as fast is preferred: it leaves the processor to the page.
+    // A GPU that is about as fast is preferred, since it leaves the CPU to the page.
     assert(taken.matvec_ms <= 2 * best, `${taken.name} takes ${taken.matvec_ms} ms, the fastest ${best} ms`);
   },
 

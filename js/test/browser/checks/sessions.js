@@ -1,4 +1,4 @@
-// Sessions with names: they take turns at the cost of what is new, and outlive the tab that they are in.
+// Checks of named sessions: taking turns costs only the new tokens, and they outlive their tab.
 
 import { beat, options, sleep } from "../run.js";
 import { openFrame } from "../frame.js";
@@ -8,7 +8,7 @@ const PATH = `/files/${FILE}`;
 const SESSION = "of a tab";
 const request = { prompt: "Once upon a time", max_tokens: 48, ignore_eos: true };
 const kept = { keep: true, every: 100 };
-/** GPUs in software take long for each of the tabs that are opened and closed. */
+/** Whether to run all cases: software GPUs take long for each tab that is opened and closed. */
 const thorough = options.backend === "cpu";
 const SAMPLED = { temperature: 1, top_k: 40, seed: 11 };
 
@@ -20,7 +20,7 @@ function openTab(sampling) {
   return openFrame("/test/answer.html", { what: JSON.stringify(what) });
 }
 
-/** The text of a stream. */
+/** Returns the text of a stream. */
 async function read(stream) {
   let text = "";
   for await (const chunk of stream) {
@@ -30,7 +30,7 @@ async function read(stream) {
   return text;
 }
 
-/** The files of sessions, in the order in which they were written; null where they cannot be changed. */
+/** Returns the files of sessions in the order in which they were written; null where they cannot be changed. */
 async function files() {
   const writable = "createWritable" in (globalThis.FileSystemFileHandle?.prototype ?? {});
   if (!writable || !navigator.storage?.getDirectory) return null;
@@ -48,14 +48,14 @@ async function write(handle, bytes) {
   await stream.close();
 }
 
-/** An engine that keeps sessions, and none of an earlier check. */
+/** Returns an engine that stores sessions, without those of earlier checks. */
 async function empty() {
   const engine = await load(PATH, { sessions: kept });
   await engine.sessions.clear();
   return engine;
 }
 
-/** Opens what a tab left that was closed after so many tokens, and goes on. */
+/** Closes a tab after a number of tokens, opens its session, and continues it. */
 async function goesOn(sampling, after, undisturbed) {
   const engine = await load(PATH, { sessions: kept });
   try {
@@ -129,7 +129,7 @@ export default {
       const tab = openTab(SAMPLED);
       const asked = count % 3 === 0 ? Promise.resolve() : tab.until(({ asked }) => asked);
       await asked;
-      // While it loads or asks, in the middle of its answer, or behind it.
+      // The tab may be loading or asking, in the middle of its answer, or done.
       await sleep(pace * random());
       tab.close();
       beat();
@@ -174,7 +174,7 @@ export default {
   },
 };
 
-/** How many tokens two texts begin with alike. */
+/** Returns the length of two texts' shared prefix, in tokens. */
 function shared({ a, b }) {
   const differs = Array.from(b).findIndex((token, index) => token !== a[index]);
   return differs < 0 ? b.length : differs;

@@ -1,17 +1,17 @@
-// What survives: tabs that end, several tabs at once, storage that changes behind the package's back.
+// Checks of storage: tabs that end, several tabs at once, and changes from outside.
 
 import { AnyGpu, errors, options, sleep } from "../run.js";
 import { openFrame } from "../frame.js";
 import { FILE, assert, equal, load, nothingKept, rejection, requests, size, works } from "../expect.js";
 
 const PATH = `/files/${FILE}`;
-/** The size of what is kept at once, in bytes. */
+/** Size of a stored part, in bytes. */
 const PART = 4 << 20;
 
 /** Opens another tab that loads something. */
 const openTab = (url) => openFrame("/test/tab.html", { url, backend: options.backend, worker: String(options.worker) });
 
-/** Files of the store whose names end so, in the order of their names; null where they cannot be changed. */
+/** Returns the store's files with this ending, sorted by name; null where they cannot be changed. */
 async function files(end) {
   const writable = "createWritable" in (globalThis.FileSystemFileHandle?.prototype ?? {});
   if (!writable || !navigator.storage?.getDirectory) return null;
@@ -29,7 +29,7 @@ async function write({ handle }, bytes) {
 
 const NO_FILES = "files of the store cannot be changed here";
 
-/** The digests of the file, of pieces of a mebibyte. */
+/** Returns the digests of the file, in pieces of a mebibyte. */
 async function digests() {
   const bytes = await (await fetch(PATH)).arrayBuffer();
   const chunk = 1 << 20;
@@ -47,7 +47,7 @@ export default {
     const tab = openTab(url);
     await tab.until(({ progress }) => progress?.phase === "download" && progress.loaded > 0);
     let entry;
-    // Where it stalls it tells nothing more; the record says how far it is.
+    // The tab reports nothing more once the download stalls, but the record says how far it is.
     while (!(entry?.stored >= PART)) [entry] = await sleep(100).then(AnyGpu.cache.list);
     tab.close();
     assert(entry?.stored >= PART && entry.stored < entry.size, `${entry?.stored} bytes are kept of ${entry?.size}`);

@@ -1,4 +1,4 @@
-// For bundlers that bring the worker and the wasm module to where the package finds them.
+// Entry for bundlers that move the worker and the wasm module to where the package finds them.
 import { AnyGpu } from "anygpu";
 import { checked, formats, posted, tells } from "../page/check.js";
 

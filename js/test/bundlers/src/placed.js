@@ -1,10 +1,10 @@
-// For bundlers that are told to build the worker, and beside whose output the wasm modules are copied.
+// Entry for bundlers that are told to build the worker. The wasm modules are copied beside their output.
 import { AnyGpu } from "anygpu";
 import { checked, formats, posted, tells } from "../page/check.js";
 
 const places = { workerUrl: "worker.js", wasmUrl: "wasm" };
 
-/** The suite has a worker and a module of its own. */
+/** Runs the suite, which has a worker and a module of its own. */
 async function proves() {
   const where = { workerUrl: "suite-worker.js", wasmUrl: "wasm" };
   const { passed, failed, thread } = await AnyGpu.conformance({ backend: "cpu", op: "glu", ...where });

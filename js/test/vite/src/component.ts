@@ -1,4 +1,4 @@
-// A component that tells a story, rendered twice as React does while it is developed.
+// A component that tells a story, rendered twice like React does in development.
 import { StrictMode, createElement, useEffect, useState } from "react";
 import { createRoot } from "react-dom/client";
 import type { AnyGpu } from "anygpu";
@@ -12,7 +12,7 @@ interface Props {
 }
 
 function Story({ model, listed, told, failed }: Props) {
-  // Both are made anew with each rendering.
+  // Both are new objects with each rendering.
   const url = new URL(model, location.href);
   const { engine, progress, error } = useAnyGpu(listed ? [url] : url, { backend: "cpu" });
   const [text, setText] = useState("");
@@ -27,7 +27,10 @@ function Story({ model, listed, told, failed }: Props) {
   return createElement("p", null, text === "" ? (progress?.phase ?? "nothing yet") : text);
 }
 
-/** What the component shows, with the model's address or a list of it; when it is gone, so is its engine. */
+/**
+ * Returns the text of the component, with the model's address or a list of it, and checks that its engine is gone
+ * afterwards.
+ */
 export async function rendered(model: string, listed: boolean): Promise<string> {
   const place = document.body.appendChild(document.createElement("div"));
   const root = createRoot(place);
@@ -41,7 +44,7 @@ export async function rendered(model: string, listed: boolean): Promise<string> 
   return shown;
 }
 
-/** What an engine says that is disposed of, once it is. */
+/** Returns the error that an engine gives after it was disposed of. */
 async function after(engine: AnyGpu): Promise<unknown> {
   for (let tries = 0; tries < 100; tries += 1) {
     const error: unknown = await engine.stats().then(() => null, (error: unknown) => error);

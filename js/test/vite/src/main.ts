@@ -1,4 +1,4 @@
-// What a user would write, and then some; the results go to the server that served the page.
+// A program like a user's, and more; the results go to the server that served the page.
 import { AnyGpu, BackendError, ChecksumError, type ChatMessage, type LoadProgress } from "anygpu";
 import { formats } from "../page/check.js";
 import { rendered } from "./component";
