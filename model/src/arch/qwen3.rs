@@ -25,9 +25,9 @@ pub(super) fn read(keys: &Keys<'_>) -> Result<Box<dyn Architecture>, ModelError>
     with(keys, FeedForward::Glu(GluKind::Swiglu, keys.size("feed_forward_length", MAX_WIDTH, None)?))
 }
 
-/// With experts.
+/// Reads the variant with experts.
 pub(super) fn read_moe(keys: &Keys<'_>) -> Result<Box<dyn Architecture>, ModelError> {
-    // Files that do not say how wide experts are have as many columns in use as without them.
+    // Without a width of experts in the file, the experts in use are together as wide as the dense layer.
     let used = keys.size("expert_used_count", MAX_WIDTH, None)?;
     let shared = keys.size("feed_forward_length", MAX_WIDTH, None)? / used;
     let n_ff = keys.size("expert_feed_forward_length", MAX_WIDTH, Some(shared))?;

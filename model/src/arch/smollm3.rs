@@ -12,7 +12,7 @@ use super::rope::Rope;
 use super::{Architecture, Sizes};
 use crate::error::ModelError;
 
-/// Blocks from one without rotation to the next.
+/// Period of blocks without rotation.
 const PERIOD: usize = 4;
 
 #[derive(Debug)]
