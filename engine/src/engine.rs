@@ -26,7 +26,7 @@ use crate::web::seconds;
 /// Options of loading a model.
 #[derive(Debug, Clone, Default)]
 pub struct EngineOptions {
-    /// Which backends may be chosen, and how they are opened.
+    /// Backends that may be chosen, and how they are opened.
     pub select: SelectOptions,
     /// Size of the context in tokens; by default that of training, but at most 2048.
     pub n_ctx: Option<usize>,
@@ -282,7 +282,7 @@ impl Engine {
         self.tokenizer.as_deref().map_err(|e| e.clone().into())
     }
 
-    /// Returns the tokenizer for other threads, if the file has one that can be used.
+    /// Returns the tokenizer for other threads, if the file has a usable one.
     #[cfg(not(target_arch = "wasm32"))]
     pub(crate) fn shared_tokenizer(&self) -> Option<Arc<Tokenizer>> {
         self.tokenizer.as_ref().ok().cloned()

@@ -27,7 +27,7 @@ pub enum EngineError {
     /// No backend passed the selection.
     #[error("no backend can run this: {}; choose another backend, or update the graphics driver", .0.reasons())]
     NoBackend(Report),
-    /// The remote engine that computes answers ([`elsewhere`](crate::handle::elsewhere)) gives none. A retry may
+    /// The remote engine that computes answers ([`elsewhere`](crate::handle::elsewhere)) did not give one. A retry may
     /// succeed.
     #[cfg(not(target_arch = "wasm32"))]
     #[error("{0}")]

@@ -132,7 +132,7 @@ pub enum HandleError {
     /// The limit of concurrent requests is reached.
     #[error("{requests} requests are being answered or wait, and no more are taken on; try again later")]
     Busy {
-        /// That limit.
+        /// The limit.
         requests: usize,
     },
     /// The engine's thread has ended.
@@ -274,7 +274,7 @@ pub struct Facts {
     pub n_ctx: usize,
     /// Dtype of the KV cache; absent if a remote engine chooses it.
     pub kv_cache: Option<KvCache>,
-    /// How an embedding model pools tokens into one vector; absent for a language model.
+    /// Pooling of an embedding model; absent for a language model.
     pub pooling: Option<Pooling>,
     /// See [`Engine::has_chat_template`].
     pub has_chat_template: bool,
@@ -463,8 +463,8 @@ impl Handle {
     /// is [`Overflow::Shift`], the oldest turns of a conversation are left out so that `room` tokens are free for the
     /// answer. A request with this prompt ignores its own [`Generate::chatting`].
     ///
-    /// *Errors*: the model has no tokenizer or template, or the template fails; the text is longer than any prompt that fits
-    /// the context.
+    /// *Errors*: the model does not have a tokenizer or template, or the template fails; the text is longer than any
+    /// prompt that fits the context.
     pub fn encode(
         &self,
         prompt: &Prompt,

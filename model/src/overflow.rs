@@ -82,7 +82,7 @@ pub struct Overflowed {
     pub policy: Overflow,
     /// Number of dropped tokens, including those of a prompt that was too long.
     pub dropped_tokens: usize,
-    /// How many times tokens were dropped.
+    /// Number of times that tokens were dropped.
     pub times: usize,
     /// Time of recomputing the remaining tokens.
     ///

@@ -100,7 +100,7 @@ fn queries_and_keys_are_normed_before_they_rotate() {
     assert_eq!(second_block("gemma3-swa"), post_normed);
 }
 
-/// Tests that of seven blocks the sixth attends to everything, with the other base.
+/// Of seven blocks, the sixth has full attention, with the other base.
 #[test]
 fn gemma3_alternates_windows_and_bases() {
     let graph = recipe("fixtures/gemma3-swa").graph(1, Head::Greedy).unwrap();

@@ -46,7 +46,7 @@ pub struct Asked {
     pub prompt: Vec<u32>,
     /// Most tokens of the answer.
     pub most: usize,
-    /// How tokens are sampled.
+    /// Method of choosing tokens.
     pub sampling: Sampling,
     /// Tokens that end the answer.
     pub stop_tokens: Vec<u32>,
@@ -60,7 +60,7 @@ pub struct Asked {
     _place: Place,
 }
 
-/// What to do after a token was sent.
+/// Instruction after a token was sent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Go {
     /// Continue: more tokens are wanted.

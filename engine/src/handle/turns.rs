@@ -91,7 +91,7 @@ mod tests {
         assert_eq!(order(2, &[('a', 4)], &[('b', 1), ('c', 1), ('d', 1), ('e', 1)]), "abacadae");
         // As many jobs as are begun take turns; the next one begins when one has ended.
         assert_eq!(order(2, &[('a', 2), ('b', 3), ('c', 1)], &[]), "ababcb");
-        // One at a time: whole answers in the order of their arrival.
+        // With one at a time, whole answers follow in the order of their arrival.
         assert_eq!(order(1, &[('a', 2), ('b', 2)], &[('c', 1)]), "aabbc");
         assert_eq!(order(0, &[('a', 1)], &[]), "a");
     }

@@ -1,5 +1,5 @@
-//! Gemma 2: windows in every other block, soft caps of scores and logits, norms before and after each layer, a gated tanh
-//! GELU.
+//! Gemma 2: sliding windows in every other block, soft caps of scores and logits, norms before and after each layer,
+//! GeGLU (tanh).
 //!
 //! *Source*: Gemma Team, "Gemma 2: Improving Open Language Models at a Practical Size", 2024.
 

@@ -1,5 +1,5 @@
-//! Gemma 3, text: windows in most blocks, whose rotation has a base of its own; norms before and after each layer and on
-//! queries and keys; a gated tanh GELU. EmbeddingGemma is the same, but that its tokens see those after them, too.
+//! Gemma 3, text: sliding windows in most blocks, whose rotation has a base of its own; norms before and after each
+//! layer, and of queries and keys; GeGLU (tanh). EmbeddingGemma has the same structure with bidirectional attention.
 //!
 //! *Source*: Gemma Team, "Gemma 3 Technical Report", 2025; Vera et al., "EmbeddingGemma", 2025.
 

@@ -209,7 +209,7 @@ impl<'a> Keys<'a> {
         self.windowed_but(n_blocks, period, |i, period| (i + 1) % period == 0)
     }
 
-    /// Returns which blocks have windows, where the first of each period attends to everything.
+    /// Returns for each block whether it has a sliding window: without a list, all but the first of each period.
     pub fn windowed_after_the_first(&self, n_blocks: usize, period: usize) -> Result<Vec<bool>, ModelError> {
         self.windowed_but(n_blocks, period, |i, period| i % period == 0)
     }

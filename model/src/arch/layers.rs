@@ -122,7 +122,7 @@ impl Recorder<'_> {
         self.scale(cap, x)
     }
 
-    /// Records a norm of rows. A layer norm also has a bias, which is zero if the file has none.
+    /// Records a norm of rows. A layer norm also has a bias, which is zero if the file does not have one.
     pub fn norm(&mut self, name: &str, norm: Norm, x: TensorId) -> Recorded {
         let len = self.cols(x) / norm.heads;
         // Some files have the name without the suffix.

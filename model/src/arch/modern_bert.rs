@@ -1,5 +1,5 @@
-//! ModernBERT: norms before each layer and none but them with a bias, windows around each token in two of three blocks,
-//! whose rotation has a base of its own, and a gated unit from one matrix.
+//! ModernBERT: norms before each layer, which alone may have biases; windows around each token in two of three blocks,
+//! whose rotation has a base of its own; a gated unit from a single matrix.
 //!
 //! *Source*: Warner et al., "Smarter, Better, Faster, Longer: A Modern Bidirectional Encoder", 2024.
 

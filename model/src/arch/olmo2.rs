@@ -1,5 +1,5 @@
-//! OLMo 2 and 3: no norms before layers but after them, and of whole queries and keys; OLMo 3 has windows in most
-//! blocks, where angles are not stretched.
+//! OLMo 2 and 3: norms after each layer instead of before it, and of whole queries and keys. OLMo 3 has sliding windows
+//! in most blocks, whose angles are not stretched.
 //!
 //! *Source*: OLMo Team, "2 OLMo 2 Furious", 2024; "Olmo 3", 2025.
 

@@ -1,5 +1,5 @@
-//! Qwen 3: as Qwen 2, with a norm of each query and key head in place of biases, and heads of any width; with
-//! experts in its larger models.
+//! Qwen 3: like Qwen 2, with a norm of each query and key head instead of biases, and heads of any width. Larger models
+//! have experts.
 //!
 //! *Source*: Yang et al., "Qwen3 Technical Report", 2025.
 

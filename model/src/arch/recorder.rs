@@ -217,7 +217,7 @@ impl<'a> Recorder<'a> {
         Ok(id)
     }
 
-    /// Records a result that is computed once for all blocks, with weights that belong to none.
+    /// Records a result that is computed once for all blocks, with weights outside of blocks.
     pub fn once(&mut self, name: &str, result: impl FnOnce(&mut Self) -> Recorded) -> Recorded {
         if let Some(id) = self.known.get(name) {
             return Ok(*id);

@@ -17,7 +17,7 @@ pub struct Weight {
     pub name: String,
     /// The shape.
     pub shape: Vec<usize>,
-    /// Packed for matrices, dense f32 for vectors and tables.
+    /// The dtype: packed for matrices, dense f32 for vectors and tables.
     pub dtype: DType,
     /// Source of the values.
     pub contents: Contents,

@@ -373,7 +373,7 @@ fn what_a_template_cannot_do_is_refused() {
     assert_eq!(refused("{% if tools %}{% endif %}<tool_call>", options.clone()), ChatError::NoTools);
     assert_eq!(refused("{{ tools }}", options.clone()), ChatError::Calls);
     assert!(matches!(refused("{{ raise_exception('no') }}", options.clone()), ChatError::Render(_)));
-    // These write calls in a syntax that has no [`CallForm`](super::CallForm).
+    // These prescribe a call syntax without a `CallForm`.
     let demanded = ChatOptions { tool_choice: ToolChoice::Required, ..options.clone() };
     for source in [TAGS, LFM2, HARMONY, GEMMA] {
         let form = template(source).unwrap().call_form(&[Message::new("user", "?")], &demanded);

@@ -82,7 +82,7 @@ fn rendered(source: &str, conversation: &Conversation) -> Result<String, ChatErr
     chat.rendered(&messages, conversation.add_generation_prompt, super::jinja::WORK)
 }
 
-/// Errors of Python that are no errors here. A loop over `none` has no rounds, since callers leave tools out. Filters
+/// Errors of Python that do not occur here. A loop over `none` has no rounds, since callers leave tools out. Filters
 /// return lists, which JSON can represent, and not generators.
 const LENIENT: [&str; 2] = ["'NoneType' object is not iterable", "Object of type generator is not JSON serializable"];
 

@@ -66,17 +66,17 @@ impl Wrapper {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum State {
-    /// At the beginning: thoughts may follow.
+    /// Beginning of the answer, where thoughts may follow.
     Begin,
-    /// In the white space at the beginning of thoughts.
+    /// White space at the beginning of thoughts.
     Waking,
     Thinking,
-    /// In the white space between thoughts and text, or after the end tag.
+    /// White space between thoughts and text, or after the end tag.
     Between,
     Saying,
-    /// In the white space after the begin tag.
+    /// White space after the begin tag.
     Unwrapping,
-    /// In text that an end tag may end.
+    /// Text that an end tag may end.
     Wrapped,
 }
 

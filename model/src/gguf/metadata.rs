@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use super::error::{GgufError, shown};
 
-/// Many strings in one allocation: a vocabulary has a quarter of a million of them.
+/// Array of strings in one allocation: a vocabulary has a quarter of a million of them.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct StringArray {
     text: String,

@@ -53,7 +53,7 @@ pub struct Gguf {
 impl Gguf {
     /// Reads and checks the header of a file, or those of all files of a split model.
     ///
-    /// *Errors*: a file is no usable GGUF file, the files are not one model, or reading failed.
+    /// *Errors*: a file is not a usable GGUF file, the files are not one model, or reading failed.
     pub async fn read(source: &dyn ByteSource) -> Result<Gguf, GgufError> {
         let lengths = source.files();
         let given = lengths.len();

@@ -3,7 +3,7 @@
 use std::future::Future;
 use std::pin::Pin;
 
-/// The future of one read. Not `Send`: in a browser it holds JavaScript objects.
+/// Future of a read. It is not `Send`: in a browser it holds JavaScript objects.
 pub type ReadFuture<'a> = Pin<Box<dyn Future<Output = Result<(), SourceError>> + 'a>>;
 
 /// Source of a file that is read by byte ranges: memory, a disk file, an HTTP resource, or a browser `Blob`. It may

@@ -20,7 +20,7 @@ pub(super) enum Fragment<'t> {
 pub(super) struct Specials {
     /// Control, unknown and user-defined tokens, ordered by text.
     ids: Vec<u32>,
-    /// For each of them, the index of the longest other one that is a prefix of it.
+    /// Index of the longest other token that is a prefix of each.
     shorter: Vec<Option<usize>>,
     /// Tokens after which white space is stripped, in ascending order.
     rstrip: Vec<u32>,

@@ -142,8 +142,8 @@ impl Value {
         }
     }
 
-    /// Returns the elements that a loop visits. Undefined values and `none` have none, since callers may leave tools
-    /// out.
+    /// Returns the elements that a loop visits. Undefined values and `none` count as empty, since callers may leave
+    /// tools out.
     pub fn items(&self, budget: &mut Budget) -> Result<Arc<List>, Fault> {
         let items = match self {
             Value::List(list) => return Ok(list.clone()),
