@@ -1,9 +1,9 @@
-//! Measuring: a model, single operators, and the floors of the device that it runs on. The same natively and in
-//! browsers: everything waits through a [`Host`](::model::Host), and goes through the [`Backend`](backend_api::Backend)
-//! trait alone.
+//! Benchmarks of a model, of single operators, and of the floors (roofline) of the device. They work natively and in
+//! browsers: all waiting goes through a [`Host`](::model::Host), and all work through the
+//! [`Backend`](backend_api::Backend) trait.
 //!
-//! Decoding is a race against two floors: bytes of weights over the bandwidth of memory, and the cost of each dispatch or
-//! draw. [`Floors`] measures both here, and a [`ModelReport`] says how near decoding comes to them.
+//! Two floors limit decoding: the bytes of weights over the memory bandwidth, and the cost of each dispatch or draw.
+//! [`Floors`] measures both on the device, and a [`ModelReport`] says how near decoding comes to them.
 
 mod ablate;
 mod floors;

@@ -1,4 +1,4 @@
-//! How a model is loaded, as far as that differs from the usual.
+//! Builder of an engine.
 
 #[cfg(not(target_arch = "wasm32"))]
 use std::path::Path;
@@ -43,31 +43,31 @@ pub struct EngineBuilder<'p> {
 }
 
 impl Engine {
-    /// Makes a builder that loads a model on the fastest device that computes correctly, unless it is told otherwise.
+    /// Makes a builder. By default it loads the model on the fastest device that computes correctly.
     pub fn builder<'p>() -> EngineBuilder<'p> {
         EngineBuilder::default()
     }
 }
 
 impl<'p> EngineBuilder<'p> {
-    /// All options at once; what was said before is forgotten.
+    /// Replaces all options.
     pub fn options(self, options: EngineOptions) -> EngineBuilder<'p> {
         EngineBuilder { options, ..self }
     }
 
-    /// Which backend is used: [`SelectOptions::backend`].
+    /// Sets which backend is used: [`SelectOptions::backend`].
     pub fn backend(mut self, backend: Choice) -> EngineBuilder<'p> {
         self.options.select.backend = backend;
         self
     }
 
-    /// Which backends may be chosen, and how they are opened: [`EngineOptions::select`].
+    /// Sets which backends may be chosen, and how they are opened: [`EngineOptions::select`].
     pub fn select(mut self, select: SelectOptions) -> EngineBuilder<'p> {
         self.options.select = select;
         self
     }
 
-    /// Tokens that the context holds: [`EngineOptions::n_ctx`].
+    /// Sets the size of the context in tokens: [`EngineOptions::n_ctx`].
     pub fn n_ctx(mut self, tokens: usize) -> EngineBuilder<'p> {
         self.options.n_ctx = Some(tokens);
         self
@@ -79,7 +79,7 @@ impl<'p> EngineBuilder<'p> {
         self
     }
 
-    /// Most memory that weights and states may take: [`EngineOptions::max_memory`].
+    /// Limits the memory for weights and states: [`EngineOptions::max_memory`].
     ///
     /// *Units*: bytes.
     pub fn max_memory(mut self, bytes: u64) -> EngineBuilder<'p> {
@@ -87,19 +87,19 @@ impl<'p> EngineBuilder<'p> {
         self
     }
 
-    /// Has a small model of the same vocabulary draft what comes next: [`EngineOptions::draft`].
+    /// Sets a small model of the same vocabulary that drafts tokens: [`EngineOptions::draft`].
     pub fn draft(mut self, source: Rc<dyn ByteSource>) -> EngineBuilder<'p> {
         self.options.draft = Some(DraftModel(source));
         self
     }
 
-    /// Makes it an embedding model: [`EngineOptions::pooling`].
+    /// Loads an embedding model with this pooling: [`EngineOptions::pooling`].
     pub fn pooling(mut self, pooling: Pooling) -> EngineBuilder<'p> {
         self.options.pooling = Some(pooling);
         self
     }
 
-    /// Is told how far loading is.
+    /// Calls `on_progress` while the model is loaded.
     pub fn progress(mut self, on_progress: impl FnMut(Progress) + 'p) -> EngineBuilder<'p> {
         self.progress = Some(Box::new(on_progress));
         self

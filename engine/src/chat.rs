@@ -1,4 +1,4 @@
-//! Conversations that outgrow the context: their oldest turns make room.
+//! Conversations that outgrow the context: their oldest turns are left out.
 
 use model::{ChatTemplate, GenerateOptions, Message, ModelError, Overflow, Parts, Tokenizer};
 
@@ -8,27 +8,29 @@ use crate::error::EngineError;
 /// A conversation as a prompt.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ChatPrompt {
-    /// Up to where the assistant's answer begins.
+    /// The prompt's tokens, up to where the assistant's answer begins.
     pub tokens: Vec<u32>,
-    /// How many of the first tokens hold for all turns, and stay where others make room: what the template begins
-    /// with, and system prompts.
+    /// Number of first tokens that hold for all turns (the template's preamble and the system messages). They stay when
+    /// older tokens are dropped to make room.
     pub keep: usize,
     /// Messages that were left out.
     pub dropped_messages: usize,
 }
 
 impl Engine {
-    /// The prompt of a conversation. With [`Overflow::Shift`] as many of the oldest turns are left out as it takes for
-    /// the rest and the answer to fit the context. A turn is a message of the user with all that follows up to the
-    /// next. System messages at the beginning stay, and so does the last turn. Of an answer that may be longer than
-    /// half of the context that half has to fit.
+    /// Makes the prompt of a conversation.
     ///
-    /// *Errors*: as [`Self::encode_chat`]; turns are left out, but the last one alone does not fit.
+    /// With [`Overflow::Shift`], the fewest oldest turns are left out so that the rest and the answer fit the context.
+    /// A turn is a message of the user with all messages up to the next one of the user. System messages at the
+    /// beginning and the last turn always stay. An answer counts as at most half of the context.
+    ///
+    /// *Errors*: as [`Self::encode_chat`]; the last turn alone does not fit.
     pub fn chat_prompt(&self, messages: &[Message], options: &GenerateOptions) -> Result<ChatPrompt, EngineError> {
         self.chat_prompt_with(self.chat()?, messages, options)
     }
 
-    /// The same by a template that has options of the conversation ([`ChatTemplate::with`]).
+    /// Makes the prompt with a template that has the options of the conversation ([`ChatTemplate::with`]); otherwise as
+    /// [`Self::chat_prompt`].
     ///
     /// *Errors*: as [`Self::chat_prompt`].
     pub fn chat_prompt_with(
@@ -41,7 +43,7 @@ impl Engine {
     }
 }
 
-/// The prompt of a conversation; see [`Engine::chat_prompt`].
+/// Makes the prompt of a conversation; see [`Engine::chat_prompt`].
 pub(crate) fn prompt(
     chat: &ChatTemplate,
     tokenizer: &Tokenizer,
@@ -57,7 +59,7 @@ pub(crate) fn prompt(
     }
 }
 
-/// The tokens of a text. An empty one becomes the token that begins a text, if the model has one.
+/// Tokenizes a text. An empty text becomes the token that begins a text (BOS), if the model has one.
 pub(crate) fn encode(tokenizer: &Tokenizer, text: &str) -> Vec<u32> {
     let mut tokens = tokenizer.encode(text, true, true);
     if tokens.is_empty() {
@@ -66,11 +68,11 @@ pub(crate) fn encode(tokenizer: &Tokenizer, text: &str) -> Vec<u32> {
     tokens
 }
 
-/// Tokens at the end of a prompt that may say how an answer begins.
+/// Number of last tokens of a prompt that may contain the beginning of the answer, such as an opened thought.
 const ENDING: usize = 32;
 
 impl Engine {
-    /// What tells the parts of an answer apart that follows a prompt by such a template.
+    /// Makes the parser that splits an answer into thoughts, content and calls, for a prompt that `chat` made.
     ///
     /// *Errors*: the file has no tokenizer.
     pub fn answer_parts(&self, chat: &ChatTemplate, prompt: &[u32]) -> Result<Parts, EngineError> {
@@ -78,7 +80,7 @@ impl Engine {
     }
 }
 
-/// What tells the parts of an answer apart; see [`Engine::answer_parts`].
+/// Makes the parser of an answer; see [`Engine::answer_parts`].
 pub(crate) fn answer_parts(chat: &ChatTemplate, tokenizer: &Tokenizer, prompt: &[u32]) -> Parts {
     let ending = &prompt[prompt.len().saturating_sub(ENDING)..];
     chat.parts(&tokenizer.decode(ending, true))
@@ -100,7 +102,8 @@ pub(crate) fn fit(
     let (mut tokens, mut dropped) = (without(0)?, 0);
     let last = turns.len().saturating_sub(1);
     if !fits(&tokens) && last > 0 {
-        // The fewest turns that suffice. Each attempt renders the conversation, which may be long.
+        // Binary search for the fewest turns that suffice: each attempt renders the whole conversation, which may be
+        // long.
         let (mut few, mut enough) = (1, last);
         while few < enough {
             let middle = few.midpoint(enough);
@@ -116,29 +119,30 @@ pub(crate) fn fit(
     Ok(ChatPrompt { tokens, keep, dropped_messages })
 }
 
-/// The system messages at the beginning, and the turns after them.
+/// Splits messages into the system messages at the beginning and the turns after them.
 fn split(messages: &[Message]) -> (&[Message], Vec<&[Message]>) {
     let stays = |message: &&Message| matches!(message.role.as_str(), "system" | "developer");
     let (system, rest) = messages.split_at(messages.iter().take_while(stays).count());
     (system, rest.chunk_by(|_, next| next.role != "user").collect())
 }
 
-/// The tokens that prompts with these system messages begin with. More may follow that others do not have.
+/// Returns the tokens that all prompts with these system messages begin with. A few more may follow that other prompts
+/// do not have.
 fn head(chat: &ChatTemplate, tokenizer: &Tokenizer, system: &[Message]) -> Vec<u32> {
     let text = chat.render(system, false).unwrap_or_default();
     let alone = system.iter().all(|message| text.contains(message.content.trim()));
-    // Some templates have system messages only within the first message of the user.
+    // Some templates render system messages only within the first message of the user.
     let messages = if alone { system.to_vec() } else { [system, &[Message::new("user", "")]].concat() };
     chat.encode(tokenizer, &messages, false).unwrap_or_default()
 }
 
-/// How many tokens two texts have in common.
+/// Returns the length of the common beginning.
 fn common(a: &[u32], b: &[u32]) -> usize {
     a.iter().zip(b).take_while(|(a, b)| a == b).count()
 }
 
-/// The tokens at the beginning of a text that stay where others make room, unless a caller knows better: the one that
-/// begins a text, if it does.
+/// Returns the number of first tokens that stay by default when older tokens are dropped: 1 if the text begins with the
+/// token that begins a text (BOS), otherwise 0.
 pub(crate) fn kept(tokenizer: &Tokenizer, tokens: &[u32]) -> usize {
     usize::from(tokenizer.bos().is_some() && tokenizer.bos() == tokens.first().copied())
 }
@@ -161,10 +165,10 @@ mod tests {
         ChatTemplate::from_metadata(&metadata).unwrap()
     }
 
-    /// Roles in brackets, each with its content.
+    /// Renders each message as its role in brackets and its content.
     const PLAIN: &str = "{% for m in messages %}[{{ m.role }}]{{ m.content }}\n{% endfor %}\
                          {% if add_generation_prompt %}[assistant]{% endif %}";
-    /// The system prompt belongs to the first message of the user, and roles must alternate.
+    /// Renders the system prompt within the first message of the user, and requires roles to alternate.
     const FOLDED: &str = "{% set ns = namespace(first='', messages=messages) %}\
         {% if messages and messages[0].role == 'system' %}\
         {% set ns.first = messages[0].content + '\n' %}{% set ns.messages = messages[1:] %}{% endif %}\
@@ -225,7 +229,7 @@ mod tests {
         let (system, turns) = split(&messages);
         assert_eq!((system.len(), turns.iter().map(|turn| turn.len()).collect::<Vec<_>>()), (2, vec![1, 5, 1]));
         assert_eq!(split(&[]), (&[][..], Vec::new()));
-        // Without turns, and without a system prompt.
+        // There are no turns, and then no messages at all.
         let (tokenizer, chat) = (tokenizer(), chat(PLAIN));
         assert_eq!(fit(&chat, &tokenizer, &messages[..2], 1, 100).unwrap().dropped_messages, 0);
         assert_eq!(fit(&chat, &tokenizer, &[], 1, 100).unwrap().keep, 0);

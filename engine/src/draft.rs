@@ -1,4 +1,4 @@
-//! A small model that drafts for the one that was loaded.
+//! Draft models, for speculative decoding.
 
 #[cfg(all(test, not(target_arch = "wasm32")))]
 mod tests;
@@ -12,8 +12,7 @@ use model::{ByteSource, DraftError, Gguf, Host, Model, Recipe, Session, Tokenize
 use crate::engine::{EngineOptions, Progress};
 use crate::error::EngineError;
 
-/// Source of a small model that drafts for another one ([`EngineOptions::draft`]); it is read as often as that is
-/// loaded.
+/// Source of a draft model ([`EngineOptions::draft`]). It is read again whenever the main model is loaded again.
 #[derive(Clone)]
 pub struct DraftModel(pub Rc<dyn ByteSource>);
 
@@ -23,16 +22,16 @@ impl Debug for DraftModel {
     }
 }
 
-/// A small model whose header was read and found to be of use.
+/// A draft model whose header was read and found to suit the main model.
 pub(crate) struct Drafting<'o> {
     source: &'o dyn ByteSource,
     recipe: Recipe,
 }
 
 impl<'o> Drafting<'o> {
-    /// Reads the model that options name to draft for another one; none if the backend verifies no drafts.
+    /// Reads the header of the draft model in `options`; nothing if there is none or the backend cannot verify drafts.
     ///
-    /// *Errors*: a file that is malformed or not supported; another vocabulary; together they take more memory than they may.
+    /// *Errors*: a malformed or unsupported file; another vocabulary; both models together exceed the memory limit.
     pub async fn read(
         options: &'o EngineOptions,
         recipe: &Recipe,
@@ -48,7 +47,7 @@ impl<'o> Drafting<'o> {
         let lacks = |of| EngineError::from(DraftError::NoTokenizer { of });
         let draft = draft.ok_or_else(|| lacks("the model that drafts"))?;
         DraftError::check(&draft, tokenizer.ok_or_else(|| lacks("the model"))?)?;
-        // It may have been trained for a shorter context; texts beyond that are not drafted.
+        // It may have been trained for a shorter context; positions beyond that are not drafted.
         let n_ctx = Recipe::new(&gguf, None)?.sizes().n_ctx_train.min(recipe.sizes().n_ctx);
         let small = Recipe::new(&gguf, Some(n_ctx))?.with_kv_cache(options.kv_cache);
         let left = match options.max_memory {
@@ -62,7 +61,7 @@ impl<'o> Drafting<'o> {
         Ok(Some(Drafting { source: &**source, recipe: small }))
     }
 
-    /// Loads it beside the model that it drafts for.
+    /// Loads it beside the main model.
     ///
     /// *Errors*: as [`Model::load`].
     pub async fn load(
@@ -77,9 +76,9 @@ impl<'o> Drafting<'o> {
     }
 }
 
-/// Has a session's text drafted by a small model.
+/// Attaches a draft model to a session.
 ///
-/// *Errors*: memory for its KV cache, or the device was lost; states that cannot be wound back.
+/// *Errors*: memory for its KV cache, or the device was lost; states that cannot be rewound.
 pub(crate) fn attach(session: &mut Session, draft: &Rc<Model>, small: Session) -> Result<(), EngineError> {
     let cost = draft.step_cost()? / session.model().step_cost()?.max(1.0);
     Ok(session.set_draft(small, cost)?)

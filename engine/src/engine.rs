@@ -1,4 +1,4 @@
-//! A model with its tokenizer on the backend that was chosen for it.
+//! A model with its tokenizer, on the backend that was chosen for it.
 
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -23,65 +23,67 @@ use crate::selftest::rate_of;
 #[cfg(target_arch = "wasm32")]
 use crate::web::seconds;
 
-/// How to load a model.
+/// Options of loading a model.
 #[derive(Debug, Clone, Default)]
 pub struct EngineOptions {
-    /// Which backends may be chosen, and how they are opened.
+    /// Backends that may be chosen, and how they are opened.
     pub select: SelectOptions,
-    /// Tokens that the context holds; by default the training context, but at most 2048.
+    /// Size of the context in tokens; by default that of training, but at most 2048.
     pub n_ctx: Option<usize>,
     /// Dtype of the KV cache.
     pub kv_cache: KvCache,
-    /// Most memory that weights and states may take; without a word, states may take what suits the weights.
+    /// Most memory for weights and states. By default only states are limited: to 512 MiB or four times the weights,
+    /// whichever is larger.
     ///
     /// *Units*: bytes.
     pub max_memory: Option<u64>,
-    /// Makes it an embedding model that pools in this way, whatever the file says.
+    /// Loads it as an embedding model with this pooling, whatever the file says.
     pub pooling: Option<Pooling>,
-    /// Makes it a stage of the model: no more is read of the file, after its header, than the stage's weights.
+    /// Loads a single stage of the model. After the header, only the stage's weights are read from the file.
     pub stage: Option<Stage>,
-    /// A small model of the same vocabulary that drafts what comes next, for the model to verify in one step: faster where it
-    /// is right, and the text is the same to the last bit. It is loaded beside the model, and drafts nothing where drafts do
-    /// not pay, on backends that verify none, and for stages.
+    /// A small model with the same vocabulary for speculative decoding: it drafts tokens that the model verifies in one
+    /// step. The text does not change, to the last bit. The draft model is loaded beside the model. It is unused where
+    /// drafts do not pay off, on backends that cannot verify them, and for stages.
     pub draft: Option<DraftModel>,
-    /// Takes the device for one of this rate, whatever it really is: for tests of how an application behaves with slow
-    /// ones.
+    /// Assumes that the device has this rate, whatever it really is: for tests of how an application behaves on slow
+    /// devices.
     ///
     /// *Units*: multiply-adds a millisecond, as a [`Cost`](backend_api::Cost) counts them.
     pub rate: Option<f64>,
-    /// Compiles the programs of short texts while the weights are read, for the first session or embedder that is made. A
-    /// stage has none such.
+    /// Compiles the programs of short prompts while the weights are read, for the first session or embedder. Has no
+    /// effect for a stage.
     pub prepare: bool,
 }
 
-/// How far loading is.
+/// Progress of loading.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Progress {
-    /// The file's header is read.
+    /// The file's header is being read.
     Header,
-    /// Backends are tried.
+    /// Candidate backends are being tried.
     Selecting,
-    /// A backend is tried, or something has come of one: more than once of each, and the last word counts.
+    /// A candidate is being tried, or has an outcome. A candidate may be reported several times; the last report
+    /// counts.
     Rung(Box<Rung>),
-    /// Programs are compiled, if [`EngineOptions::prepare`] says so.
+    /// Programs are being compiled, if [`EngineOptions::prepare`] is set.
     Compiling,
-    /// Weights go to the device.
+    /// Weights are being uploaded to the device.
     ///
     /// *Units*: bytes of the file.
     Weights {
-        /// Bytes done.
+        /// Bytes that are uploaded.
         done: u64,
-        /// Bytes of the whole.
+        /// Bytes in total.
         total: u64,
     },
 }
 
-/// The fetch interval that suits a backend.
+/// Returns the fetch interval that suits a backend: 1 if it is synchronous, otherwise the default.
 pub(crate) fn fetch_interval(backend: &dyn Backend) -> Option<usize> {
     backend.info().synchronous.then_some(1)
 }
 
-/// The rate of a device that was not timed: a phone's.
+/// Assumed rate of a device that was not timed: a phone's.
 ///
 /// *Units*: multiply-adds a millisecond.
 const UNKNOWN_RATE: f64 = 1e7;
@@ -104,8 +106,8 @@ pub struct Engine {
 impl Engine {
     /// Reads a file's header, chooses a backend, and uploads the weights.
     ///
-    /// *Errors*: a file that is malformed or not supported, no backend that works, limits or memory of the device.
-    /// A file whose tokenizer or chat template cannot be used is loaded all the same: it can be run on token ids.
+    /// *Errors*: a malformed or unsupported file, no backend that works, limits or memory of the device. If only the
+    /// tokenizer or the chat template is unusable, the model is loaded all the same and can be run on token ids.
     pub async fn load(
         source: &dyn ByteSource,
         options: &EngineOptions,
@@ -145,7 +147,7 @@ impl Engine {
             let chosen = report.chosen;
             let loaded = Engine::on((backend, report), source, options, header, host.clone(), progress).await;
             match loaded {
-                // Its memory did not suffice: another rung may have more.
+                // The device has too little memory; another candidate may have more.
                 Err(error) if error.is_out_of_memory() && chosen.is_some() => {
                     without.extend(chosen);
                     exhausted = Some(error);
@@ -155,9 +157,9 @@ impl Engine {
         }
     }
 
-    /// Reads a file's header and uploads the weights to a backend that the caller has opened: one of a third party, or on a
-    /// device that the application shares. Nothing is selected and nothing is proven; [`EngineOptions::select`] does not
-    /// matter.
+    /// Reads a file's header and uploads the weights to a backend that the caller has opened: a custom one, or one on a
+    /// device that the application shares. No selection and no self-tests are run, and [`EngineOptions::select`] is
+    /// ignored.
     ///
     /// *Errors*: as [`Self::load`]; operators of the model that the backend cannot run.
     pub async fn with_backend(
@@ -191,7 +193,7 @@ impl Engine {
             true => {
                 progress(Progress::Compiling);
                 let prepared = Prepared::new(&model)?;
-                // Asking begins it; it goes on while weights are read.
+                // The first call starts the compilation, which goes on while weights are read.
                 let _ = model.backend().ready()?;
                 Some(prepared)
             }
@@ -215,9 +217,9 @@ impl Engine {
         })
     }
 
-    /// Loads the same model on another backend, in the place of the one that it was on.
+    /// Loads the model again on another backend, which replaces the current one.
     ///
-    /// *Errors*: as [`Self::with_backend`]; then it is where it was.
+    /// *Errors*: as [`Self::with_backend`]; the model then stays where it was.
     pub(crate) async fn move_to(
         &mut self,
         backend: Rc<dyn Backend>,
@@ -243,22 +245,22 @@ impl Engine {
         self.host.clone()
     }
 
-    /// The model.
+    /// Returns the model.
     pub fn model(&self) -> &Rc<Model> {
         &self.model
     }
 
-    /// The small model that drafts, if there is one and the backend verifies drafts.
+    /// Returns the draft model, if there is one and the backend verifies drafts.
     pub fn draft(&self) -> Option<&Rc<Model>> {
         self.draft.as_ref()
     }
 
-    /// The metadata of the file.
+    /// Returns the metadata of the file.
     pub fn metadata(&self) -> &Metadata {
         &self.metadata
     }
 
-    /// The backend that the model runs on.
+    /// Returns the backend that the model runs on.
     pub fn backend(&self) -> &dyn Backend {
         &**self.model.backend()
     }
@@ -268,25 +270,25 @@ impl Engine {
         &self.report
     }
 
-    /// The host given to [`Self::load`].
+    /// Returns the host that was given to [`Self::load`].
     pub fn host(&self) -> &dyn Host {
         &*self.host
     }
 
-    /// The tokenizer.
+    /// Returns the tokenizer.
     ///
-    /// *Errors*: the file has none that can be used.
+    /// *Errors*: the file does not have a usable one.
     pub fn tokenizer(&self) -> Result<&Tokenizer, EngineError> {
         self.tokenizer.as_deref().map_err(|e| e.clone().into())
     }
 
-    /// Returns the tokenizer for other threads, if the file has one that can be used.
+    /// Returns the tokenizer for other threads, if the file has a usable one.
     #[cfg(not(target_arch = "wasm32"))]
     pub(crate) fn shared_tokenizer(&self) -> Option<Arc<Tokenizer>> {
         self.tokenizer.as_ref().ok().cloned()
     }
 
-    /// The chat template.
+    /// Returns the chat template.
     ///
     /// *Errors*: the file's template cannot be used.
     pub fn chat(&self) -> Result<&ChatTemplate, EngineError> {
@@ -301,26 +303,27 @@ impl Engine {
         crate::handle::Prompter { tokenizer, chat, n_ctx, most_bytes: None }
     }
 
-    /// What makes prompts of texts on other threads.
+    /// Returns the tokenizer and the template, for use on other threads.
     #[cfg(not(target_arch = "wasm32"))]
     pub(crate) fn texts(&self) -> crate::handle::Texts {
         crate::handle::Texts::new(self.tokenizer.clone(), self.chat.clone())
     }
 
-    /// Tells the chat template what time it is, for engines that live for days.
+    /// Sets the chat template's time to now, for engines that live for days.
     #[cfg(not(target_arch = "wasm32"))]
     pub(crate) fn tell_time(&mut self) {
         self.chat.iter_mut().for_each(|chat| chat.set_now(seconds()));
     }
 
-    /// Whether the file brings a usable chat template of its own: without one it is hardly a chat model.
+    /// Returns whether the file has a usable chat template and tokenizer. A model without a template is hardly a chat
+    /// model.
     pub fn has_chat_template(&self) -> bool {
         self.metadata.value("tokenizer.chat_template").is_some() && self.chat.is_ok() && self.tokenizer.is_ok()
     }
 
-    /// An empty text.
+    /// Makes a session with an empty context.
     ///
-    /// *Errors*: memory for the KV cache, or the device was lost; a model for embeddings.
+    /// *Errors*: memory for the KV cache, or the device was lost; an embedding model.
     pub fn session(&self) -> Result<Session, EngineError> {
         let prepared = self.prepared.borrow_mut().take_if(|prepared| matches!(prepared, Prepared::Text(_)));
         let mut session = match prepared {
@@ -332,7 +335,7 @@ impl Engine {
         Ok(session)
     }
 
-    /// Has the small model, if there is one, draft a session's text.
+    /// Attaches the draft model, if there is one, to a session.
     fn have_drafted(&self, session: &mut Session) -> Result<(), EngineError> {
         let Some(draft) = &self.draft else { return Ok(()) };
         let mut small = Session::new(draft.clone())?;
@@ -340,7 +343,7 @@ impl Engine {
         attach(session, draft, small)
     }
 
-    /// Has a session take steps as they suit the device.
+    /// Sets a session's step sizes to those that suit the device.
     fn shape(&self, session: &mut Session) {
         let info = self.backend().info();
         session.set_short_prompt(info.short_prompt);
@@ -348,7 +351,8 @@ impl Engine {
         session.set_pace(self.pace());
     }
 
-    /// The device's pace, as selection found it: what runs corrects it.
+    /// Returns the step-time budget of the device, starting at the rate that selection measured. Later steps correct
+    /// it.
     fn pace(&self) -> Pace {
         let synchronous = self.backend().info().synchronous;
         match (self.rate, self.report.chosen().and_then(|rung| rung.matvec_ms)) {
@@ -358,15 +362,15 @@ impl Engine {
         }
     }
 
-    /// No texts yet, of which several can take turns on the device; see [`Sessions::new`] for the budget.
+    /// Makes an empty set of sequences that take turns on the device; see [`Sessions::new`] for the budget.
     ///
     /// *Errors*: as [`Self::session`].
     pub fn sessions(&self, budget: usize) -> Result<Sessions, EngineError> {
         Ok(Sessions::new(self.session()?, budget))
     }
 
-    /// Makes sessions for so many texts that are on the device at a time, and advance together. Each has room for the
-    /// whole context.
+    /// Makes sessions for `texts` sequences that are on the device together and advance as a batch. Each one has room
+    /// for the whole context.
     ///
     /// *Errors*: as [`Batch::new`].
     pub fn sessions_together(&self, texts: usize, budget: usize) -> Result<Sessions, EngineError> {
@@ -378,9 +382,9 @@ impl Engine {
         Ok(Sessions::of_batch(batch, budget))
     }
 
-    /// An empty text in the stage that was loaded. Any number of them can take steps in turn.
+    /// Makes an empty session of the stage that was loaded. Any number of sessions can take steps in turn.
     ///
-    /// *Errors*: memory for the stage's states, or the device was lost; a model for embeddings.
+    /// *Errors*: memory for the stage's states, or the device was lost; an embedding model.
     pub fn stage_session(&self, seam: Seam) -> Result<StageSession, EngineError> {
         let mut session = StageSession::new(self.model.clone(), seam)?;
         self.shape(session.session_mut());
@@ -389,7 +393,7 @@ impl Engine {
 
     /// Makes an embedder of texts.
     ///
-    /// *Errors*: memory, or the device was lost; a model that is not for embeddings.
+    /// *Errors*: memory, or the device was lost; not an embedding model.
     pub fn embedder(&self) -> Result<Embedder, EngineError> {
         let prepared = self.prepared.borrow_mut().take_if(|prepared| matches!(prepared, Prepared::Embeddings(_)));
         let mut embedder = match prepared {
@@ -400,39 +404,39 @@ impl Engine {
         Ok(embedder)
     }
 
-    /// The embedding of a text whose tokens [`Self::encode`] gave, as the model makes it: not brought to any length.
+    /// Embeds a text that was tokenized by [`Self::encode`]. The vector is not normalized.
     ///
     /// *Errors*: as [`Embedder::embed`].
     pub async fn embed(&self, embedder: &mut Embedder, tokens: &[u32]) -> Result<Embedding, EngineError> {
         Ok(embedder.embed(tokens, &*self.host).await?)
     }
 
-    /// The tokens of a prompt. An empty one becomes the token that begins a text, if the model has one.
+    /// Tokenizes a prompt. An empty prompt becomes the token that begins a text (BOS), if the model has one.
     ///
     /// *Errors*: the file has no tokenizer.
     pub fn encode(&self, prompt: &str) -> Result<Vec<u32>, EngineError> {
         Ok(chat::encode(self.tokenizer()?, prompt))
     }
 
-    /// The tokens of a conversation, up to where the assistant's answer begins.
+    /// Tokenizes a conversation, up to where the assistant's answer begins.
     ///
-    /// *Errors*: the file has no tokenizer or no usable template, or the template refuses the conversation.
+    /// *Errors*: the file does not have a tokenizer or a usable template, or the template refuses the conversation.
     pub fn encode_chat(&self, messages: &[Message]) -> Result<Vec<u32>, EngineError> {
         Ok(self.chat()?.encode(self.tokenizer()?, messages, true)?)
     }
 
-    /// The options that suit the backend.
+    /// Returns the default options, with the fetch interval that suits the backend.
     pub fn generate_options(&self) -> GenerateOptions {
         GenerateOptions { fetch_interval: fetch_interval(self.backend()), ..GenerateOptions::default() }
     }
 
-    /// How many tokens at the beginning of a text stay where others make room, unless a caller knows better: the one
-    /// that begins a text, if it does.
+    /// Returns the number of first tokens that stay by default when older tokens are dropped: 1 if the text begins with
+    /// the token that begins a text (BOS), otherwise 0.
     pub fn kept(&self, tokens: &[u32]) -> usize {
         self.tokenizer.as_ref().map_or(0, |tokenizer| chat::kept(tokenizer, tokens))
     }
 
-    /// Generates what follows a text. Of what the session has computed before, the common beginning is used again.
+    /// Generates the continuation of a text. Reuses the common beginning that the session has already computed.
     ///
     /// *Errors*: as [`Session::generate`].
     pub async fn generate(
@@ -445,8 +449,8 @@ impl Engine {
         Ok(session.generate_after(tokens, options, self.tokenizer.as_deref().ok(), &*self.host, on_piece).await?)
     }
 
-    /// Generates what follows the text of a name. Of what any of the texts has computed before, the longest common
-    /// beginning is used again.
+    /// Generates the continuation of the text called `name`. Reuses the longest common beginning that any of the
+    /// sessions has already computed.
     ///
     /// *Errors*: as [`Self::generate`] and [`Sessions::turn_to`].
     pub async fn generate_in(
@@ -464,8 +468,7 @@ impl Engine {
     }
 }
 
-/// Has `sessions` take note of a generation after the text on the device. The prompt ends with the tokens that were done
-/// before.
+/// Records a generation after the current text of `sessions`. `prompt` ends with the tokens of `options.done`.
 pub(crate) fn note(sessions: &mut Sessions, prompt: &[u32], options: &GenerateOptions, generation: &Generation) {
     let begin = prompt.len() - options.done.len().min(prompt.len());
     let text = [&prompt[..begin], &generation.tokens].concat();

@@ -1,33 +1,33 @@
-//! Errors that keep an engine from working.
+//! Errors of an engine.
 
 use model::{ChatError, DraftError, GgufError, ModelError, TokenizerError};
 
 use crate::report::Report;
 
-/// Anything that goes wrong. Each message is one line and names the cause and the remedy.
+/// Any error of an engine. Each message is one line and names the cause and the remedy.
 #[derive(Debug, thiserror::Error)]
 pub enum EngineError {
-    /// The file or the request.
+    /// An error of the file or the request.
     #[error(transparent)]
     Model(#[from] ModelError),
-    /// The tokenizer of the file.
+    /// An error of the file's tokenizer.
     #[error(transparent)]
     Tokenizer(#[from] TokenizerError),
-    /// The chat template of the file, or the conversation.
+    /// An error of the file's chat template, or of the conversation.
     #[error(transparent)]
     Chat(#[from] ChatError),
     /// The file cannot be opened.
     #[error("cannot open the model {path:?}: {reason}; give the path of a GGUF file")]
     File {
-        /// Its path.
+        /// The path.
         path: String,
-        /// Why, as the system says.
+        /// The system's reason.
         reason: String,
     },
-    /// No backend passed.
+    /// No backend passed the selection.
     #[error("no backend can run this: {}; choose another backend, or update the graphics driver", .0.reasons())]
     NoBackend(Report),
-    /// The remote engine that computes answers ([`elsewhere`](crate::handle::elsewhere)) gives none. A retry may
+    /// The remote engine that computes answers ([`elsewhere`](crate::handle::elsewhere)) did not give one. A retry may
     /// succeed.
     #[cfg(not(target_arch = "wasm32"))]
     #[error("{0}")]

@@ -1,5 +1,5 @@
-//! An engine on a thread of its own, for servers, windows and async runtimes: what belongs to a device stays on one
-//! thread, and a [`Handle`] to it can be cloned and sent to any.
+//! An engine on a thread of its own, for servers, windows and async runtimes. The device's objects stay on that thread;
+//! a [`Handle`] to it can be cloned and sent to any thread.
 //!
 //! ```
 //! use anygpu::handle::{Generate, Handle, Limits, Prompt};
@@ -13,7 +13,7 @@
 //!         ..Default::default()
 //!     };
 //!     let (handle, _) = block_on(Handle::open("models/gab-q4_0.gguf", options, Limits::default()))?;
-//!     // An answer is a `Stream`; any async runtime can wait for it, and dropping it cancels.
+//!     // An answer is a `Stream`; any async runtime can await it, and dropping it cancels the request.
 //!     let story = handle.generate(Generate::new(Prompt::Text("Once upon a time".into())).with(|options| {
 //!         options.max_tokens = Some(64);
 //!     }))?;
@@ -24,7 +24,7 @@
 //! }
 //! ```
 //!
-//! Answers can be sent, so that a task of any runtime may wait for them. With tokio:
+//! Answers are `Send`, so a task of any runtime can await them. With tokio:
 //!
 //! ```
 //! # use anygpu::handle::{Generate, Handle, Limits, Prompt, Told};
@@ -51,8 +51,8 @@
 //! }
 //! ```
 //!
-//! A window must not wait. A thread does, and wakes its loop with what it is told; with winit `wake` is
-//! `move |told| drop(proxy.send_event(told))`, of an `EventLoopProxy`:
+//! A window's event loop must not block. A thread waits instead and wakes the loop with each event. With winit, `wake`
+//! is `move |told| drop(proxy.send_event(told))` for an `EventLoopProxy`:
 //!
 //! ```
 //! # use anygpu::handle::{Answer, Told};
@@ -70,8 +70,8 @@
 //! }
 //! ```
 //!
-//! Several texts take turns, a few tokens each, so that a long answer keeps nobody waiting; what is drawn does not depend
-//! on that. Of what earlier texts have in common with a prompt nothing is computed again.
+//! Several sequences take turns of a few tokens each, so a long answer does not block the others. Batching and turns do
+//! not change what is sampled. A prompt reuses the longest beginning that an earlier sequence has computed.
 
 mod actor;
 mod answer;
@@ -100,18 +100,18 @@ use actor::{Actor, Job};
 pub use answer::{Answer, Outcome, Told};
 pub(crate) use prompter::Prompter;
 
-/// How much is taken on.
+/// Limits on the requests that are accepted.
 #[derive(Debug, Clone, Copy)]
 pub struct Limits {
-    /// Requests that are there at a time, those that wait included; more are refused.
+    /// Most requests at a time, waiting ones included; further ones are refused.
     pub requests: usize,
-    /// Texts that take turns; others wait until one of them has ended. Fewer do if [`Self::session_memory`] has no room
-    /// for them.
+    /// Most sequences that take turns; other requests wait until one of them has ended. If [`Self::session_memory`] has
+    /// no room for that many, fewer take turns.
     pub begun: usize,
-    /// Tokens of a turn, if somebody else waits.
+    /// Tokens of a turn while other requests wait.
     pub slice: usize,
-    /// What texts may take of host memory while they wait for their turn or for the next question; by default as much as
-    /// `begun` of them can, and at least [`Sessions::BUDGET`](crate::Sessions::BUDGET).
+    /// Most host memory for the states of sequences that wait for their turn or for the next question; by default as
+    /// much as `begun` sequences can need, and at least [`Sessions::BUDGET`](crate::Sessions::BUDGET).
     ///
     /// *Units*: bytes.
     pub session_memory: Option<usize>,
@@ -123,16 +123,16 @@ impl Default for Limits {
     }
 }
 
-/// Why there is no answer.
+/// Error of a request to a [`Handle`].
 #[derive(Debug, thiserror::Error)]
 pub enum HandleError {
-    /// What the engine says.
+    /// An error of the engine.
     #[error(transparent)]
     Engine(#[from] EngineError),
-    /// As many requests are there as may be.
+    /// The limit of concurrent requests is reached.
     #[error("{requests} requests are being answered or wait, and no more are taken on; try again later")]
     Busy {
-        /// How many.
+        /// The limit.
         requests: usize,
     },
     /// The engine's thread has ended.
@@ -140,24 +140,24 @@ pub enum HandleError {
     Stopped,
 }
 
-/// What is to be answered, continued or embedded.
+/// Input to answer, continue or embed.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Prompt {
-    /// A text; an empty one is the token that begins a text.
+    /// A text; an empty one stands for the token that begins a text (BOS).
     Text(String),
     /// The tokens of a text.
     Tokens(Vec<u32>),
-    /// A conversation whose next turn is the model's.
+    /// A conversation; the model writes the next turn.
     Chat(Vec<Message>),
-    /// A prompt that [`Handle::encode`] has made tokens of.
+    /// A prompt that [`Handle::encode`] has tokenized.
     Encoded(Arc<Encoded>),
 }
 
-/// A prompt as tokens, with what is known of the answer by then.
+/// A tokenized prompt, with what is already known about its answer.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Encoded {
     tokens: Vec<u32>,
-    /// Tokens at the beginning that stay where others make room.
+    /// Tokens at the beginning that stay when older tokens are dropped to make room.
     keep: usize,
     dropped_messages: usize,
     parts: Parts,
@@ -168,12 +168,12 @@ pub struct Encoded {
 }
 
 impl Encoded {
-    /// How many tokens there are.
+    /// Returns the number of tokens.
     pub fn len(&self) -> usize {
         self.tokens.len()
     }
 
-    /// Whether there are none.
+    /// Returns whether there are no tokens.
     pub fn is_empty(&self) -> bool {
         self.tokens.is_empty()
     }
@@ -181,7 +181,7 @@ impl Encoded {
 
 type Configure = Box<dyn FnOnce(&mut GenerateOptions) + Send>;
 
-/// A request for text.
+/// A request for generated text.
 pub struct Generate {
     prompt: Prompt,
     keep: Option<usize>,
@@ -192,14 +192,14 @@ pub struct Generate {
 }
 
 impl Generate {
-    /// With the options that suit the backend. Unless [`Self::with`] says how many tokens at most, there may be as many as
-    /// the context has room for.
+    /// Makes a request with the options that suit the backend. Unless [`Self::with`] limits the tokens, the answer may
+    /// fill the context.
     pub fn new(prompt: Prompt) -> Generate {
         Generate { prompt, keep: None, key: None, user: 0, chat: ChatOptions::default(), configure: Box::new(|_| ()) }
     }
 
-    /// The same with other options, which are made on the engine's thread, after those of earlier calls. It has its own use
-    /// for [`GenerateOptions::cancel`] and [`GenerateOptions::done`].
+    /// Changes the generation options. `configure` runs on the engine's thread, after those of earlier calls. The
+    /// engine overwrites [`GenerateOptions::cancel`] and [`GenerateOptions::done`].
     #[must_use]
     pub fn with(mut self, configure: impl FnOnce(&mut GenerateOptions) + Send + 'static) -> Generate {
         let before = self.configure;
@@ -210,32 +210,32 @@ impl Generate {
         self
     }
 
-    /// The same for a conversation with tools, or with variables of its template. [`Told::Begun`] has what tells the parts
-    /// of the answer apart.
+    /// Sets the options of a conversation: tools, and variables of its template. [`Told::Begun`] brings the parser that
+    /// splits the answer into its parts.
     #[must_use]
     pub fn chatting(mut self, chat: ChatOptions) -> Generate {
         self.chat = chat;
         self
     }
 
-    /// The same by a key of whoever asks: where answers are computed [elsewhere], who asks again with it gets the answer that
-    /// was begun. An engine of its own answers anew.
+    /// Tags the request with an idempotency key. Where answers are computed [elsewhere], a repeated request with the
+    /// same key gets the answer that was already begun. A local engine ignores the key and answers anew.
     #[must_use]
     pub fn keyed(mut self, key: u64) -> Generate {
         self.key = Some(key);
         self
     }
 
-    /// The same for one of several who ask: where answers are computed [elsewhere], they take turns, whatever number of
-    /// requests each has. An engine of its own takes requests as they come.
+    /// Tags the request with a user id. Where answers are computed [elsewhere], users are served fairly, however many
+    /// requests each one has. A local engine ignores the id and serves requests in their order.
     #[must_use]
     pub fn by(mut self, user: u64) -> Generate {
         self.user = user;
         self
     }
 
-    /// The same with so many tokens at the beginning that stay where others make room, instead of those that hold for all
-    /// turns of a conversation. Only for [`Overflow::Shift`].
+    /// Sets how many tokens at the beginning stay when older tokens are dropped to make room. The default is the part
+    /// of the prompt that holds for all turns of a conversation. Only for [`Overflow::Shift`].
     #[must_use]
     pub fn keeping(mut self, tokens: usize) -> Generate {
         self.keep = Some(tokens);
@@ -246,46 +246,46 @@ impl Generate {
 /// A request for embeddings.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Embed {
-    /// Of these texts.
+    /// Texts to embed.
     pub texts: Vec<Prompt>,
-    /// Only so many numbers of each vector, for models that were trained for it.
+    /// Shortens each vector to so many numbers, for models that were trained for it (Matryoshka embeddings).
     pub dimensions: Option<usize>,
-    /// Brings vectors to length 1.
+    /// Scales vectors to length 1.
     pub normalize: bool,
 }
 
 /// Embeddings of texts.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Embedded {
-    /// One of each text.
+    /// One vector for each text.
     pub vectors: Vec<Vec<f32>>,
-    /// Tokens of all texts.
+    /// Tokens of all texts together.
     pub prompt_tokens: usize,
 }
 
-/// What does not change about a model.
+/// Constant facts about a model.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Facts {
     /// `general.name` of the file.
     pub name: Option<String>,
-    /// The family.
+    /// The architecture.
     pub architecture: &'static str,
-    /// Tokens that the context holds.
+    /// Tokens that fit the context.
     pub n_ctx: usize,
-    /// What the KV cache holds; none if that is the business of others.
+    /// Dtype of the KV cache; absent if a remote engine chooses it.
     pub kv_cache: Option<KvCache>,
-    /// How an embedding model makes one vector of a text; none for a language model.
+    /// Pooling of an embedding model; absent for a language model.
     pub pooling: Option<Pooling>,
     /// See [`Engine::has_chat_template`].
     pub has_chat_template: bool,
-    /// How long loading the weights took.
+    /// Time that loading the weights took.
     ///
     /// *Units*: milliseconds.
     pub load_ms: f64,
 }
 
 impl Facts {
-    /// Those of a file; `can_chat` says whether its template and its tokenizer can be used.
+    /// Takes the facts of a file; `can_chat` says whether its template and its tokenizer can be used.
     fn of(metadata: &Metadata, recipe: &Recipe, can_chat: bool) -> Facts {
         Facts {
             name: metadata.get::<&str>("general.name").ok().flatten().map(Into::into),
@@ -299,48 +299,48 @@ impl Facts {
     }
 }
 
-/// What goes on, as of the last turn.
+/// Current load of an engine, as of its last turn.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Status {
-    /// The backend that is in use.
+    /// The backend in use.
     pub backend: &'static str,
     /// Device and driver as they name themselves.
     pub adapter: String,
-    /// Texts that take turns.
+    /// Sequences that take turns.
     pub begun: usize,
     /// Requests that wait to begin.
     pub waiting: usize,
-    /// What the device holds.
+    /// Memory that is allocated on the device.
     ///
     /// *Units*: bytes.
     pub device_memory: u64,
 }
 
-/// What [`Handle::spawn`] loads: a model, and what loads it again if its device is lost.
+/// A model for [`Handle::spawn`], with its source and options to load it again if its device is lost.
 pub struct Opened {
     /// The model.
     pub engine: Engine,
-    /// Where it comes from.
+    /// Source of its file.
     pub source: Box<dyn ByteSource>,
-    /// How it was loaded.
+    /// Options that it was loaded with.
     pub options: EngineOptions,
 }
 
 #[derive(Debug, Default)]
 struct Shared {
-    /// Requests that are there.
+    /// Accepted requests that have not ended.
     requests: AtomicUsize,
     status: Mutex<Status>,
 }
 
 impl Shared {
-    /// Nothing is done while it is locked that could leave it in parts.
+    /// Locks the status. A poisoned lock is used all the same: no panic can leave the status half-written.
     fn status(&self) -> MutexGuard<'_, Status> {
         self.status.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-/// The place of a request among those that are there.
+/// The place of a request in the count of accepted ones; dropping it frees the place.
 struct Place(Arc<Shared>);
 
 impl Place {
@@ -357,7 +357,7 @@ impl Drop for Place {
     }
 }
 
-/// A model on a thread of its own. When all clones are gone the thread ends, once it has answered what was asked.
+/// A model on a thread of its own. When the last clone is dropped, the thread answers the remaining requests and ends.
 #[derive(Clone)]
 pub struct Handle {
     jobs: Sender<Job>,
@@ -367,7 +367,7 @@ pub struct Handle {
     limits: Limits,
 }
 
-/// What makes prompts of texts, and texts of tokens.
+/// The tokenizer and the chat template of a model, for use on any thread.
 #[derive(Debug)]
 pub(crate) struct Texts {
     pub tokenizer: Result<Arc<Tokenizer>, TokenizerError>,
@@ -377,7 +377,7 @@ pub(crate) struct Texts {
 }
 
 impl Texts {
-    /// Those of a file.
+    /// Wraps the tokenizer and the template of a file.
     pub fn new(tokenizer: Result<Arc<Tokenizer>, TokenizerError>, chat: Result<ChatTemplate, ChatError>) -> Texts {
         let most_bytes = tokenizer.as_ref().ok().and_then(|tokenizer| tokenizer.most_bytes());
         Texts { tokenizer, chat: chat.map(Arc::new), most_bytes }
@@ -385,11 +385,11 @@ impl Texts {
 }
 
 impl Handle {
-    /// Loads a model from disk, as [`Engine::open`] does, on a new thread. Options are made there, since they cannot be
-    /// sent. Gives the thread, too, which ends after the last handle was dropped: a program waits for it before it ends, since a
-    /// driver that is let go meanwhile may crash.
+    /// Loads a model from disk, as [`Engine::open`] does, on a new thread. `options` runs there, since options are not
+    /// `Send`. Also returns the thread, which ends after the last handle was dropped. Programs should join it before
+    /// they exit: a driver that is unloaded meanwhile may crash.
     ///
-    /// *Errors*: as [`Engine::open`]; the system gives no thread.
+    /// *Errors*: as [`Engine::open`]; the system cannot start a thread.
     pub fn open(
         path: impl Into<PathBuf>,
         options: impl Fn() -> EngineOptions + Send + 'static,
@@ -406,9 +406,9 @@ impl Handle {
         Handle::spawn(open, limits)
     }
 
-    /// The same with a model that `open` loads on the new thread, and again if an embedding model's device is lost.
+    /// Runs a model that `open` loads on the new thread. `open` is called again if an embedding model's device is lost.
     ///
-    /// *Errors*: those of `open`; the system gives no thread.
+    /// *Errors*: those of `open`; the system cannot start a thread.
     pub fn spawn<E: From<HandleError> + Send + 'static>(
         open: impl FnMut() -> Result<Opened, E> + Send + 'static,
         limits: Limits,
@@ -419,7 +419,7 @@ impl Handle {
         let on_thread = shared.clone();
         let begin = move || match Actor::new(open, limits, on_thread) {
             Ok(mut actor) => {
-                // Nobody listens if loading was given up.
+                // Loading was given up if nobody receives this.
                 if ready.send(Ok((actor.facts(), actor.texts()))).is_ok() {
                     actor.run(&received);
                 }
@@ -434,37 +434,37 @@ impl Handle {
         }
     }
 
-    /// What does not change about the model.
+    /// Returns the constant facts about the model.
     pub fn facts(&self) -> &Facts {
         &self.facts
     }
 
-    /// The tokenizer, if the file has one that can be used.
+    /// Returns the tokenizer, if the file has a usable one.
     pub fn tokenizer(&self) -> Option<&Arc<Tokenizer>> {
         self.texts.tokenizer.as_ref().ok()
     }
 
-    /// The chat template, if the file has one that can be used.
+    /// Returns the chat template, if the file has a usable one.
     pub fn chat(&self) -> Option<&Arc<ChatTemplate>> {
         self.texts.chat.as_ref().ok()
     }
 
-    /// What goes on.
+    /// Returns the current load.
     pub fn status(&self) -> Status {
         self.shared.status().clone()
     }
 
-    /// Requests that are there: those that are being answered, and those that wait.
+    /// Returns the number of requests that are being answered or wait.
     pub fn requests(&self) -> usize {
         self.shared.requests.load(Ordering::Relaxed)
     }
 
-    /// Makes tokens of a prompt on the calling thread, so that a long one does not keep the engine's thread from those that
-    /// are answered. Of a conversation whose answer may take `room` tokens, the oldest turns are left out if `overflow` says so.
-    /// The request's [`Generate::chatting`] is of no account then.
+    /// Tokenizes a prompt on the calling thread, so that a long one does not hold up the engine's thread. If `overflow`
+    /// is [`Overflow::Shift`], the oldest turns of a conversation are left out so that `room` tokens are free for the
+    /// answer. A request with this prompt ignores its own [`Generate::chatting`].
     ///
-    /// *Errors*: the model has no tokenizer or template, or the template fails; the text is longer than any prompt that fits
-    /// the context.
+    /// *Errors*: the model does not have a tokenizer or template, or the template fails; the text is longer than any
+    /// prompt that fits the context.
     pub fn encode(
         &self,
         prompt: &Prompt,
@@ -487,9 +487,9 @@ impl Handle {
         prompter.encode(prompt, chat, overflow, room)
     }
 
-    /// Asks for text. The answer begins with [`Told::Begun`] as soon as the request was found sound; dropping it cancels.
+    /// Requests text. The answer begins with [`Told::Begun`] once the request was checked; dropping it cancels.
     ///
-    /// *Errors*: as many requests as may be are there; the thread has ended. What else is wrong is told by the answer.
+    /// *Errors*: the limit of requests is reached; the thread has ended. All other errors come through the answer.
     pub fn generate(&self, request: Generate) -> Result<Answer, HandleError> {
         let place = Place::take(&self.shared, self.limits.requests)?;
         let (told, answer) = answer::channel();
@@ -497,9 +497,9 @@ impl Handle {
         Ok(answer)
     }
 
-    /// Asks for embeddings; dropping the future cancels.
+    /// Requests embeddings; dropping the future cancels.
     ///
-    /// *Errors*: as many requests as may be are there; the thread has ended. What else is wrong is told by the future.
+    /// *Errors*: the limit of requests is reached; the thread has ended. All other errors come through the future.
     pub fn embed(
         &self,
         request: Embed,

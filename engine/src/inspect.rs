@@ -1,4 +1,4 @@
-//! Description of a file, and of the resources to run it here. No weights are loaded.
+//! Description of a file, and of the resources to run it on this machine. Weights are not loaded.
 
 use backend_api::Backend;
 use backend_api::run::Host;
@@ -9,62 +9,62 @@ use crate::engine::EngineOptions;
 use crate::error::EngineError;
 use crate::ladder::{Candidate, LADDER};
 
-/// A file, and the rungs of this machine.
+/// A file, and the candidate backends of this machine.
 #[derive(Debug, Clone, Serialize)]
 pub struct Inspection {
-    /// The architecture that the file names.
+    /// The architecture in the file's metadata.
     pub architecture: String,
-    /// The model's own name, if the file has it.
+    /// The model's name, if the file has one.
     pub name: Option<String>,
-    /// Numbers in all tensors.
+    /// Number of parameters: the elements of all tensors.
     pub parameters: u64,
-    /// Tokens of the training context, if the file says.
+    /// Size of the training context in tokens, if the file says it.
     pub n_ctx_train: Option<u64>,
-    /// Tokens of the context that states are counted for; none if the architecture cannot be read.
+    /// Size of the context that states are counted for, in tokens; absent if the architecture is not supported.
     pub n_ctx: Option<usize>,
     /// The tokenizer and its variant, as the file names them.
     pub tokenizer: Option<String>,
-    /// All tensors, in the order of the file.
+    /// All tensors, in the file's order.
     pub tensors: Vec<InspectedTensor>,
-    /// All ways to run it, best first.
+    /// All candidate backends, best first.
     pub rungs: Vec<InspectedRung>,
 }
 
 /// A tensor of a file.
 #[derive(Debug, Clone, Serialize)]
 pub struct InspectedTensor {
-    /// Its name.
+    /// The name.
     pub name: String,
-    /// Row-major.
+    /// The shape, row-major.
     pub shape: Vec<usize>,
-    /// How its elements are stored.
+    /// Storage format of its elements.
     pub format: &'static str,
     /// Bytes in the file.
     pub bytes: u64,
 }
 
-/// A way to run a file.
+/// A candidate backend for a file.
 #[derive(Debug, Clone, Serialize)]
 pub struct InspectedRung {
-    /// Backend and variant.
+    /// Name of the backend and its variant.
     pub name: &'static str,
-    /// Whether the backend is there and has all operators of the model. Memory is not asked for.
+    /// Whether the backend can be opened and has all operators of the model. Memory is not tried.
     pub runs: bool,
-    /// Why it does not.
+    /// Reasons why it cannot run the file.
     pub reasons: Vec<String>,
-    /// Device memory of weights and states together; programs take some more.
+    /// Device memory of weights and states together; programs take a little more.
     ///
     /// *Units*: bytes.
     pub device_bytes: Option<u64>,
-    /// Device memory of the states of one text as long as the context.
+    /// Device memory of the states of one sequence with a full context.
     ///
     /// *Units*: bytes.
     pub state_bytes: Option<u64>,
 }
 
-/// Reads a file's header, opens what backends there are, and asks each about the model.
+/// Reads a file's header, opens all available backends, and asks each whether it can run the model.
 ///
-/// *Errors*: the file is not GGUF, or malformed. What cannot run is no error: the rungs say so.
+/// *Errors*: the file is not GGUF, or malformed. A backend that cannot run it is not an error: its rung has the reason.
 pub async fn inspect(
     source: &dyn ByteSource,
     options: &EngineOptions,

@@ -1,4 +1,4 @@
-//! The ladder: the ways to open a backend, best first.
+//! Candidate backends: all ways to open a backend, best first.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -11,18 +11,18 @@ use crate::select::{Choice, Layout, SelectOptions};
 /// A backend that is being opened.
 type Opening<'a> = Pin<Box<dyn Future<Output = Result<Box<dyn Backend>, Error>> + 'a>>;
 
-/// One way to open a backend.
+/// A way to open a backend.
 pub(crate) struct Candidate {
-    /// Its name in reports.
+    /// The name in reports.
     pub name: &'static str,
-    /// The backend, of which one variant is enough.
+    /// The backend. Once one variant of a backend works, its other variants are not tried.
     pub family: Choice,
-    /// The layout of WebGL that it has.
+    /// The WebGL layout, for a variant of WebGL.
     layout: Option<Layout>,
     open: for<'a> fn(&'a SelectOptions) -> Opening<'a>,
 }
 
-/// All of them, best first.
+/// All candidates, best first.
 pub(crate) const LADDER: &[Candidate] = &[
     Candidate {
         name: "webgpu",
@@ -58,7 +58,7 @@ pub(crate) const LADDER: &[Candidate] = &[
 ];
 
 impl Candidate {
-    /// The one of a name.
+    /// Finds a candidate by its name.
     pub fn named(name: &str) -> Option<&'static Candidate> {
         LADDER.iter().find(|candidate| candidate.name == name)
     }
@@ -68,12 +68,12 @@ impl Candidate {
         self.family == Choice::Cpu
     }
 
-    /// The others of its family.
+    /// Iterates over the other variants of its backend.
     pub fn variants(&self) -> impl Iterator<Item = &'static Candidate> {
         LADDER.iter().filter(move |other| other.family == self.family && other.name != self.name)
     }
 
-    /// Why it is not even to be tried.
+    /// Returns the reason not to try it, if there is one.
     pub fn excluded(&self, options: &SelectOptions) -> Option<&'static str> {
         let wanted = match options.backend {
             Choice::Auto => true,
@@ -89,9 +89,9 @@ impl Candidate {
         }
     }
 
-    /// Opens it, with the defaults of its tunables.
+    /// Opens the backend, with the defaults of its tunables.
     ///
-    /// *Errors*: it is not there.
+    /// *Errors*: the backend is not available.
     pub async fn open(&self, options: &SelectOptions) -> Result<Box<dyn Backend>, Error> {
         (self.open)(options).await
     }
@@ -108,7 +108,7 @@ async fn open_webgpu(optional_features: bool, options: &SelectOptions) -> Result
     let options = backend_webgpu::Options {
         optional_features,
         max_binding: options.webgpu_max_binding,
-        // Where even subgroups fail, nothing is risked.
+        // Without optional features nothing is risked: the exact mode works on every device.
         products: if optional_features { options.webgpu_products } else { Products::F32 },
         ..Default::default()
     };

@@ -1,7 +1,7 @@
-//! Language models from GGUF files on any device: WebGPU, WebGL2 or the CPU, natively and in browsers. One is
-//! [selected](select()) by proof, and models run on it ([`Engine`]).
+//! Language models from GGUF files on any device: WebGPU, WebGL2 or the CPU, natively and in browsers. [`select()`]
+//! chooses a backend by self-tests and timing, and an [`Engine`] runs a model on it.
 //!
-//! The little model of the repository tells a story:
+//! The small model of the repository tells a story:
 //!
 //! ```
 //! use anygpu::native::block_on;
@@ -9,7 +9,7 @@
 //!
 //! fn main() -> Result<(), EngineError> {
 //! #   std::env::set_current_dir("..").unwrap(); // from the package to the repository
-//!     // Without this, the fastest device that computes correctly.
+//!     // The default is the fastest device that computes correctly.
 //!     let select = SelectOptions { backend: Choice::Cpu, ..Default::default() };
 //!     let engine = block_on(Engine::open("models/gab-q4_0.gguf", &EngineOptions { select, ..Default::default() }))?;
 //!     let mut session = engine.session()?;
@@ -23,8 +23,8 @@
 //! }
 //! ```
 //!
-//! Applications need this crate alone: it has the types of the others that they meet. Backends of their own are written
-//! against `backend-api`, and given to [`Engine::with_backend`].
+//! Applications need only this crate: it re-exports the types of the other crates that they use. Custom backends
+//! implement `backend-api`'s traits and are passed to [`Engine::with_backend`].
 #![forbid(unsafe_code)]
 
 pub mod bench;

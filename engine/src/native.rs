@@ -1,4 +1,4 @@
-//! Services for native programs: files, a clock, and waiting at the outermost edge.
+//! Services for native programs: files, a clock, and blocking on futures.
 
 use std::cell::RefCell;
 use std::fs::File;
@@ -15,12 +15,12 @@ use model::{ByteSource, Files, SourceError};
 use crate::engine::{Engine, EngineOptions};
 use crate::error::EngineError;
 
-/// Waits for a future. For the outermost edge of native programs only.
+/// Blocks on a future. Only for the outermost edge of native programs.
 pub fn block_on<F: Future>(future: F) -> F::Output {
     pollster::block_on(future)
 }
 
-/// The time of day, for texts that tell it.
+/// Returns the time of day, for chat templates.
 ///
 /// *Units*: seconds since 1970-01-01, in the user's time zone.
 pub(crate) fn seconds() -> i64 {
@@ -28,7 +28,7 @@ pub(crate) fn seconds() -> i64 {
     now.timestamp().as_second() + i64::from(now.offset().seconds())
 }
 
-/// Returns the place that a selection is remembered for: this build of the program, on this system.
+/// Returns the place that a selection's cached results are valid for: this build of the program, on this system.
 pub(crate) fn place() -> String {
     let file = std::env::current_exe().and_then(std::fs::metadata);
     let built = file.and_then(|file| Ok((file.len(), file.modified()?)));
@@ -45,7 +45,7 @@ pub struct FileSource {
 impl FileSource {
     /// Opens a file.
     ///
-    /// *Errors*: it is absent, not a regular file, or may not be read.
+    /// *Errors*: the file is absent, not a regular file, or not readable.
     pub fn open(path: &Path) -> io::Result<FileSource> {
         let file = File::open(path)?;
         let metadata = file.metadata()?;
@@ -56,10 +56,10 @@ impl FileSource {
     }
 }
 
-/// Opens a model on disk: a file, or, if its name is that of one file of a split model, such as `m-00001-of-00005.gguf`,
-/// all files of it, which lie in the same folder.
+/// Opens the files of a model. If the name is that of one file of a split model, such as `m-00001-of-00005.gguf`, all
+/// of its files are opened, which must be in the same folder.
 ///
-/// *Errors*: as [`FileSource::open`], for the first file that fails; if it is another one, the error names it.
+/// *Errors*: as [`FileSource::open`], for the first file that fails. If that is not `path` itself, the error names it.
 pub fn open_files(path: &Path) -> io::Result<Files<FileSource>> {
     let named = FileSource::open(path)?;
     let Some(names) = path.file_name().and_then(|name| split_names(name.to_str()?)) else {
@@ -92,14 +92,14 @@ impl ByteSource for FileSource {
     }
 }
 
-/// Opens the file of a model, with the error of an engine.
+/// Opens the files of a model, with an error that names the path.
 pub(crate) fn open_model(path: &Path) -> Result<Files<FileSource>, EngineError> {
     open_files(path).map_err(|error| EngineError::File { path: path.display().to_string(), reason: error.to_string() })
 }
 
 impl Engine {
-    /// Loads a model from disk: [`Engine::load`] with what [`open_files`] gives and a [`NativeHost`]. Of a split model any
-    /// of its files may be named.
+    /// Loads a model from disk: [`Engine::load`] with the files of [`open_files`] and a [`NativeHost`]. For a split
+    /// model, any of its files can be named.
     ///
     /// *Errors*: a file cannot be opened; as [`Engine::load`].
     pub async fn open(path: impl AsRef<Path>, options: &EngineOptions) -> Result<Engine, EngineError> {

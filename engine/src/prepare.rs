@@ -1,22 +1,22 @@
-//! Workers on a model, with programs that are compiled before the weights are there.
+//! Sessions and embedders whose programs are compiled before the weights are loaded.
 
 use std::rc::Rc;
 
 use model::{Embedder, Head, Model, ModelError, Session};
 
-/// Tokens of a short prompt, whose kernels are those of decoding, of a longer one, and of one whose kernels are those of any
-/// other.
+/// Prompt lengths to compile for, in tokens: a short prompt, which uses the kernels of decoding, a longer one, and one
+/// with the kernels of all longer prompts.
 const PROMPTS: [usize; 3] = [2, 16, 64];
 
-/// A text, or what makes embeddings.
+/// A session, or an embedder.
 pub(crate) enum Prepared {
     Text(Session),
     Embeddings(Embedder),
 }
 
 impl Prepared {
-    /// With programs of short texts, so that nothing is held up when the first answer is wanted. In software compiling takes
-    /// seconds, so what a longer prompt needs waits for one.
+    /// Compiles the programs of short prompts, so that the first answer does not wait for them. A software device takes
+    /// seconds for each program, so there only the shortest prompt is prepared.
     ///
     /// *Errors*: shader or driver errors, memory, the device was lost.
     pub fn new(model: &Rc<Model>) -> Result<Prepared, ModelError> {
@@ -44,7 +44,7 @@ mod tests {
     use model::{ByteSource, BytesSource};
     use std::cell::{Cell, RefCell};
 
-    /// A model, of which it is noted how many calls the backend had had when each piece of it was read.
+    /// A model's bytes, with a note of how many calls the backend had had before each read.
     struct Noted {
         bytes: BytesSource<&'static [u8]>,
         fault: Rc<Fault>,
@@ -62,7 +62,8 @@ mod tests {
         }
     }
 
-    /// Calls before the first weight was read, until all were there, and until there was a session with its programs.
+    /// Returns the calls before the first weight was read, after all weights were loaded, and after a session had its
+    /// programs.
     fn calls(name: &str, prepare: bool) -> Option<[usize; 3]> {
         let fault = Rc::new(Fault { at: usize::MAX, how: How::Driver, calls: Cell::new(0) });
         let backend = Box::new(Failing { inner: rung(name)?, fault: fault.clone() });

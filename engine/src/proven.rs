@@ -17,14 +17,14 @@ use crate::selftest;
 #[cfg(target_arch = "wasm32")]
 use crate::web::{place, seconds};
 
-/// How long a proof holds: browsers do not tell the version of every driver.
+/// Time for which cached results are valid: browsers do not tell the version of every driver.
 ///
 /// *Units*: seconds.
 const HOLDS: i64 = 7 * 24 * 3600;
-/// Selections that are remembered.
+/// Most selections that are kept.
 const MOST: usize = 16;
 
-/// Outcome of a candidate at that time.
+/// Earlier outcome of a candidate.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Known {
@@ -43,20 +43,20 @@ impl Known {
         Known { name: name.into(), adapter, software, facts, matvec_ms, outcome }
     }
 
-    /// Whether it is still the same.
+    /// Returns whether the device and its facts are unchanged.
     fn is(&self, rung: &Rung) -> bool {
         let facts = rung.facts.iter().map(|(name, value)| (*name, value.as_str()));
         let known = self.facts.iter().map(|(name, value)| (name.as_str(), value.as_str()));
         self.adapter == rung.adapter && self.software == rung.software && known.eq(facts)
     }
 
-    /// Whether it could not even be opened.
+    /// Returns whether it could not even be opened.
     fn is_absent(&self) -> bool {
         self.adapter.is_none() && matches!(self.outcome, Outcome::Rejected(_))
     }
 }
 
-/// One selection.
+/// Cached results of one selection.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Proof {
@@ -64,19 +64,21 @@ pub struct Proof {
     place: String,
     /// Options of the selection.
     asked: String,
+    /// Time of the selection.
+    ///
     /// *Units*: seconds since 1970.
     at: i64,
     rungs: Vec<Known>,
-    /// The self-tests that the chosen rung has passed.
+    /// Self-tests that the chosen candidate has passed.
     cases: BTreeSet<String>,
 }
 
-/// Cached self-test results of the devices of a machine. Files keep them as JSON.
+/// Cached self-test results of the devices of a machine. They can be stored as JSON.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Proofs(Vec<Proof>);
 
 impl Proofs {
-    /// Adds one, in place of an older one of the same.
+    /// Adds the results of a selection, in place of older ones with the same place and options.
     pub fn add(&mut self, proof: Proof) {
         self.0.retain(|known| (&known.place, &known.asked) != (&proof.place, &proof.asked));
         self.0.insert(0, proof);
@@ -90,7 +92,7 @@ impl Proofs {
     }
 }
 
-/// Returns the options of a selection, but for the cached results.
+/// Returns a selection's options as text, without its cached results.
 fn asked(options: &SelectOptions) -> String {
     let SelectOptions { backend, webgpu_max_binding, webgpu_products, webgl_layout, .. } = options;
     let SelectOptions { webgl_max_texture_size, cpu_threads, without, .. } = options;
@@ -98,8 +100,8 @@ fn asked(options: &SelectOptions) -> String {
     format!("{backend:?} {webgpu_max_binding:?} {webgpu_products:?} {webgl:?} {cpu_threads:?} {without:?}")
 }
 
-/// Returns the results of a selection that are worth remembering: nothing, if a device was refused that could be
-/// opened. It may suit another model, or have been disturbed.
+/// Returns the results of a selection to cache. Returns nothing if a device could be opened but was rejected: it may
+/// suit another model, or the failure may have been temporary.
 pub(crate) fn proof(options: &SelectOptions, rungs: &[Rung], cases: BTreeSet<String>) -> Option<Box<Proof>> {
     let refused = |rung: &Rung| rung.adapter.is_some() && matches!(rung.outcome, Outcome::Rejected(_));
     if rungs.iter().any(refused) {
@@ -109,9 +111,10 @@ pub(crate) fn proof(options: &SelectOptions, rungs: &[Rung], cases: BTreeSet<Str
     Some(Box::new(Proof { place: place(), asked: asked(options), at: seconds(), rungs, cases }))
 }
 
-/// Chooses what was chosen before, if nothing has changed that matters: the rung is opened and asked to lower the model, and
-/// it proves what no model before has had proven. What could not be opened may be there now; and a software device was chosen
-/// for want of a better one: then all others are opened, too, to see whether they are still what they were.
+/// Repeats a cached selection if nothing relevant has changed. The chosen candidate is opened, checked for the model's
+/// operators, and runs only the self-tests that it has not passed before. Candidates that were absent are tried again.
+/// If a software device was chosen, all others are tried again, since a real GPU would be better. Returns nothing if
+/// any of them has changed.
 pub(crate) async fn recall(
     recipe: &Recipe,
     options: &SelectOptions,
@@ -128,7 +131,7 @@ pub(crate) async fn recall(
     for other in proof.rungs.iter().filter(|rung| was_tried(rung) && (imitated || rung.is_absent())) {
         let candidate = Candidate::named(&other.name)?;
         let mut rung = Rung::untried(candidate.name);
-        // That it is not there shows in what is known of it.
+        // An absent candidate leaves `rung` as it was, which the comparison sees.
         let _ = opened(candidate, options, &mut rung).await;
         if !other.is(&rung) {
             return None;

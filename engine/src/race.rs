@@ -1,46 +1,45 @@
-//! Which of two devices is faster, from times of which some are too long: a pure function of what was measured.
+//! Timing race between two devices, robust against disturbed measurements: a pure function of the measured times.
 //!
-//! Whatever disturbs a run makes it longer, so the least of several counts, and it is believed once a second run
-//! comes near it. Measurements of a device stay valid, so that the holder of the title is not timed anew for each
-//! challenger.
+//! Disturbances only make a run longer. So the shortest of several runs counts, and it is trusted once a second run
+//! comes near it. Measurements of a device stay valid, so the current winner is not timed anew for each challenger.
 
-/// Steps of a long run, at most: as in decoding, many are under way before one read.
+/// Most steps of a long run: as in decoding, many steps are submitted before one read.
 const STEPS: u32 = 32;
-/// A step, or as many of them, that take so long are long against what disturbs them.
+/// Duration of a run that is long compared with disturbances.
 ///
 /// *Units*: milliseconds.
 const LONG_MS: f64 = 10.0;
-/// A time is not believed before so many runs: on a busy machine three late ones in a row are nothing rare.
+/// Least runs before a time is trusted: on a busy machine three disturbed ones in a row are not rare.
 const LEAST_RUNS: usize = 8;
-/// A time is believed after so many runs, however they differ.
+/// Runs after which a time is trusted, however the runs differ.
 const MOST_RUNS: usize = 16;
-/// Times whose ratio is below this are near each other.
+/// Ratio below which two times are near each other.
 const NEAR: f64 = 1.25;
-/// Resolution of clocks in browsers.
+/// Resolution of browser clocks.
 ///
 /// *Units*: milliseconds.
 const RESOLUTION_MS: f64 = 0.1;
-/// Software that is slower than the CPU in so many runs has lost, though it might be faster in others.
+/// Runs in which a software device must beat the CPU at least once; otherwise it has lost.
 const LOOKS: usize = 5;
-/// No late time slice makes a run longer than this.
+/// Longest delay of a run by a late time slice.
 ///
 /// *Units*: milliseconds.
 const SLICE_MS: f64 = 100.0;
-/// How many times as fast as the CPU software must be: it takes the processor from everything else.
+/// Factor by which a software device must be faster than the CPU, since it takes the processor from everything else.
 const SOFTWARE_GAIN: f64 = 2.0;
 
-/// Device that computes.
+/// Kind of device.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Device {
-    /// The CPU itself.
+    /// The CPU backend.
     Cpu,
-    /// The CPU, as a GPU in software.
+    /// A GPU that is emulated in software on the CPU.
     Software,
-    /// Anything else.
+    /// A GPU.
     Gpu,
 }
 
-/// The two least of some times.
+/// The two shortest of several times.
 #[derive(Debug, Clone, Copy)]
 struct Least {
     runs: usize,
@@ -68,10 +67,10 @@ impl Least {
 pub(crate) struct Times {
     device: Device,
     warm: bool,
-    /// Runs of one step, and runs of several.
+    /// Runs of one step, and runs of several steps.
     one: Least,
     many: Least,
-    /// Steps of the runs of several, once it is known how long one takes; 1 if that is long enough.
+    /// Steps of the long runs, once the time of one step is known; 1 if a single step is long enough.
     steps: Option<u32>,
 }
 
@@ -80,10 +79,10 @@ impl Times {
         Times { device, warm: false, one: Least::NONE, many: Least::NONE, steps: None }
     }
 
-    /// Takes what a run of [`Self::next`] or [`Self::again`] took, its read included.
+    /// Adds the time of a run of [`Self::next`] or [`Self::again`], with its read.
     pub fn add(&mut self, steps: u32, ms: f64) {
         if !self.warm {
-            // The first run pays for what the driver puts off until then.
+            // The first run includes work that the driver has deferred until then.
             self.warm = true;
             return;
         }
@@ -96,21 +95,21 @@ impl Times {
         }
     }
 
-    /// Steps of the run that is needed before the device's time is believed; none if it is.
+    /// Returns the steps of the next run that is needed before the device's time is trusted; nothing if it is trusted.
     pub fn next(&self) -> Option<u32> {
         let (one, many) = (self.one.first, self.many.first);
         match self.steps {
             None => Some(1),
             Some(1) => None,
             Some(steps) if !self.many.is_believed() => Some(steps),
-            // Several steps take longer than one, and not longer than as many times one.
+            // A plausible long run takes longer than one step, and at most as long as that many single steps.
             Some(_) if one > many && self.one.runs < MOST_RUNS => Some(1),
             Some(steps) if many > NEAR * f64::from(steps) * one && self.many.runs < MOST_RUNS => Some(steps),
             Some(_) => None,
         }
     }
 
-    /// Steps of one more run where two devices are near each other; none if there were enough.
+    /// Returns the steps of one more run, for two devices that are near each other; nothing after enough runs.
     fn again(&self) -> Option<u32> {
         let steps = self.steps.unwrap_or(1);
         let of_one = steps == 1 || (self.device == Device::Gpu && self.one.runs < self.many.runs);
@@ -122,7 +121,7 @@ impl Times {
         self.one.runs + self.many.runs
     }
 
-    /// The time of one step, as far as it is known.
+    /// Returns the best estimate of the time of one step.
     ///
     /// *Units*: milliseconds.
     pub fn step_ms(&self) -> f64 {
@@ -132,25 +131,25 @@ impl Times {
         }
         let mean = self.many.first / steps;
         match self.device {
-            // What a read costs besides is taken off: on a fast GPU in a browser it costs more than the step. Clocks are
-            // coarse: the difference may come out as nothing.
+            // The overhead of a read is subtracted: on a fast GPU in a browser it costs more than the step. Clocks are
+            // coarse, so the difference may come out as 0.
             Device::Gpu => ((self.many.first - self.one.first) / (steps - 1.0)).max(mean / 100.0),
             Device::Cpu | Device::Software => mean.min(self.one.first),
         }
     }
 
-    /// Whether what is known of a step is nothing, or may be mostly the time of a read.
+    /// Returns whether the time of a step is unknown, or may be mostly the overhead of a read.
     pub fn is_rough(&self) -> bool {
         self.many.runs == 0 && (self.one.runs == 0 || self.one.first < LONG_MS)
     }
 }
 
-/// One of two devices.
+/// Side of a race.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Side {
-    /// The fastest so far.
+    /// The fastest device so far.
     Holder,
-    /// The one that may be faster.
+    /// The device that may be faster.
     Challenger,
 }
 
@@ -159,20 +158,20 @@ pub(crate) enum Side {
 pub(crate) enum Next {
     /// A run of so many steps.
     Run(Side, u32),
-    /// Nothing more: this one is to be used.
+    /// The end: the winner.
     Won(Side),
 }
 
-/// Returns the measurement that is missing to know which one is faster.
+/// Returns the next measurement that is needed, or the winner.
 pub(crate) fn next(holder: &Times, challenger: &Times) -> Next {
     let software = (holder.device, challenger.device) == (Device::Cpu, Device::Software);
-    // A mistake here would cost nothing, as software is no loss, and trying it for long would.
+    // A wrong decision here costs little, since software is never much faster; long trials would cost more.
     let slower_by = challenger.step_ms() - holder.step_ms();
     if software && !challenger.is_rough() && (slower_by > SLICE_MS || (slower_by > 0.0 && challenger.runs() >= LOOKS)) {
         return Next::Won(Side::Holder);
     }
     let sides = [(Side::Holder, holder), (Side::Challenger, challenger)];
-    // In turn, so that what slows the machine down slows down both.
+    // The sides alternate, so that a slowdown of the machine affects both.
     let in_turn = |steps: &dyn Fn(&Times) -> Option<u32>| {
         let open = sides.iter().filter_map(|(side, times)| Some((times.runs(), *side, steps(times)?)));
         open.min_by_key(|(runs, ..)| *runs).map(|(_, side, steps)| Next::Run(side, steps))
@@ -195,7 +194,7 @@ pub(crate) fn next(holder: &Times, challenger: &Times) -> Next {
 mod tests {
     use super::*;
 
-    /// A device whose runs take what they take, and often longer.
+    /// A simulated device, whose runs are often disturbed.
     struct Simulated {
         device: Device,
         read_ms: f64,
@@ -209,7 +208,7 @@ mod tests {
     struct Random(u64);
 
     impl Random {
-        /// In [0, 1).
+        /// Returns a number in [0, 1).
         fn unit(&mut self) -> f64 {
             self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
             (self.0 >> 33) as f64 / f64::from(1u32 << 31)
@@ -217,14 +216,15 @@ mod tests {
     }
 
     impl Simulated {
-        /// Up to 5% of jitter, and in 3 of 10 runs another program has the processor for up to 100 ms.
+        /// Simulates a run with up to 5% of jitter. In 3 of 10 runs another program takes the processor for up to 100
+        /// ms.
         fn run(&self, steps: u32, random: &mut Random) -> f64 {
             let ms = (self.read_ms + f64::from(steps) * self.step_ms) * (1.0 + 0.05 * random.unit());
             if random.unit() < 0.3 { ms + 4.0 + 96.0 * random.unit() } else { ms }
         }
     }
 
-    /// Simulates a race: the winner, and how long it took.
+    /// Simulates a race; returns the winner, and how long it took.
     fn race(holder: &Simulated, challenger: &Simulated, random: &mut Random) -> (Side, f64) {
         let (mut a, mut b) = (Times::new(holder.device), Times::new(challenger.device));
         let mut spent = 0.0;

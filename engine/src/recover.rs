@@ -1,4 +1,4 @@
-//! Going on after a device was lost, in the middle of a sentence.
+//! Recovery from a lost device in the middle of a generation.
 
 #[cfg(all(test, not(target_arch = "wasm32")))]
 pub(crate) mod failing;
@@ -17,19 +17,19 @@ use crate::error::EngineError;
 use crate::report::Report;
 use crate::select::{SelectOptions, select};
 
-/// Losses without a token between them, after which it is given up.
+/// Most losses in a row without a token between them.
 const LOSSES: usize = 3;
 
-/// A device was lost, and another has taken over, or the same again.
+/// A device was lost, and another one, or the same one opened anew, has taken over.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Recovered {
-    /// The rung that was lost.
+    /// The candidate that was lost.
     pub from: String,
-    /// The rung that took over.
+    /// The candidate that took over.
     pub to: String,
-    /// Fault of the backend.
+    /// The backend's reason for the loss.
     pub reason: String,
-    /// From the loss to when the text went on.
+    /// Time from the loss until the generation went on.
     ///
     /// *Units*: milliseconds.
     pub ms: f64,
@@ -38,14 +38,14 @@ pub struct Recovered {
 /// Event of a generation that survives a loss.
 #[derive(Debug)]
 pub enum Event<'a> {
-    /// A new token, as [`Engine::generate`] tells it.
+    /// A new token, as in [`Engine::generate`].
     Piece(Piece<'a>),
-    /// The text goes on after a loss.
+    /// The generation goes on after a loss.
     Recovered(&'a Recovered),
 }
 
 impl EngineError {
-    /// The reason, if the device was lost: then the same may work on a new one.
+    /// Returns the reason if the device was lost: a retry on a new device may work.
     pub fn lost(&self) -> Option<&str> {
         match self {
             EngineError::Model(ModelError::Backend(Error::Lost(reason))) => Some(reason),
@@ -53,19 +53,19 @@ impl EngineError {
         }
     }
 
-    /// Whether memory ran out: then the same may work on another backend.
+    /// Returns whether memory ran out: a retry on another backend may work.
     pub fn is_out_of_memory(&self) -> bool {
         matches!(self, EngineError::Model(ModelError::Backend(Error::OutOfMemory { .. }) | ModelError::Experts { .. }))
     }
 }
 
 impl Engine {
-    /// Generates as [`Self::generate`] does, whatever becomes of the device: if it is lost, the best rung that works then
-    /// takes over, with the weights from `source` again and the text computed again in the same steps, and the text goes on
-    /// as if nothing had been. A rung that is lost again before it gave a token is left out. `options` and `source` are
-    /// those of [`Self::load`].
+    /// Generates as [`Self::generate`] does, and survives the loss of the device. The best candidate that works then
+    /// takes over: it loads the weights from `source` again, recomputes the text in the same steps, and the generation
+    /// goes on as if nothing had happened. A candidate that is lost again before it gave a token is left out. `options`
+    /// and `source` are those of [`Self::load`].
     ///
-    /// *Errors*: as [`Self::generate`] and [`Self::load`]; losses one after the other.
+    /// *Errors*: as [`Self::generate`] and [`Self::load`]; several losses in a row.
     pub async fn generate_surviving(
         &mut self,
         source: &dyn ByteSource,
@@ -82,7 +82,7 @@ impl Engine {
                 without.extend(lost.rung);
             }
             let (_, recipe) = read(source, options, &mut |_| {}).await?;
-            // A device that was just lost proves itself again.
+            // A device that was just lost runs all self-tests again.
             let (without, proven) = (without.clone(), Rc::default());
             let select_options = SelectOptions { without, proven, ..options.select.clone() };
             select(Some(&recipe), &select_options, &*host).await
@@ -142,7 +142,7 @@ impl Engine {
         }
     }
 
-    /// Loads the model on another device and computes there what a generation had computed of a text.
+    /// Loads the model on another device, and recomputes there the text's states.
     async fn take_over(
         &mut self,
         source: &dyn ByteSource,
@@ -165,11 +165,11 @@ impl Engine {
     }
 }
 
-/// The rung that was lost.
+/// The candidate that was lost.
 #[derive(Debug)]
 pub(crate) struct Lost {
-    /// Its name.
+    /// The name.
     pub rung: Option<&'static str>,
-    /// Whether it was lost before, and gave no token since.
+    /// Whether it was lost before and gave no token since.
     pub again: bool,
 }

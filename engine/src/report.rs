@@ -7,40 +7,40 @@ use serde::{Deserialize, Serialize};
 
 use crate::proven::Proof;
 
-/// The outcome of a selection.
+/// Result of a selection.
 #[derive(Debug, Clone, Default, Serialize)]
 pub struct Report {
-    /// The rung chosen; none if all were refused.
+    /// The chosen candidate; absent if all were refused.
     pub chosen: Option<&'static str>,
-    /// All rungs, best first.
+    /// All candidates, best first.
     pub rungs: Vec<Rung>,
-    /// Whether it is what was chosen at an earlier start, since nothing has changed. Then only the chosen rung was opened, or
-    /// all were to see that they are the same, and the others are told of as they were then.
+    /// Whether cached results were used, since nothing has changed. In that case only the chosen candidate was opened
+    /// (or all were opened, to check that they are unchanged), and the others are reported as they were at that time.
     pub remembered: bool,
-    /// How many self-tests were run.
+    /// Number of self-tests that were run.
     pub proofs: usize,
-    /// Self-test results that the next selection can use through [`proven`](crate::SelectOptions::proven); absent if
-    /// there is nothing new.
+    /// Self-test results to cache, for [`proven`](crate::SelectOptions::proven) of the next selection; absent if there
+    /// is nothing new.
     #[serde(skip)]
     pub proof: Option<Box<Proof>>,
 }
 
-/// One candidate.
+/// A candidate backend.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Rung {
-    /// Backend and variant.
+    /// Name of the backend and its variant.
     pub name: &'static str,
-    /// Device and driver as they name themselves, if it could be opened.
+    /// Names of the device and driver, if the backend could be opened.
     pub adapter: Option<String>,
-    /// Whether the device is known to be a GPU that the CPU imitates.
+    /// Whether the device is known to be a GPU emulated in software.
     pub software: bool,
-    /// Limits and options that matter.
+    /// Limits and options of the device that matter.
     pub facts: Vec<(&'static str, String)>,
-    /// The time of the test matvec, if it came to that.
+    /// Time of the test matvec, if it was measured.
     ///
     /// *Units*: milliseconds.
     pub matvec_ms: Option<f64>,
-    /// How long it took to open it, to time it and to test it, as far as it came to that.
+    /// Time that opening, timing and testing it took, as far as these were done.
     ///
     /// *Units*: milliseconds.
     pub tried_ms: Option<f64>,
@@ -52,13 +52,14 @@ pub struct Rung {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", tag = "kind", content = "reason")]
 pub enum Outcome {
-    /// It is being tried; in no report.
+    /// It is being tried. Finished reports do not have this outcome.
     Trying,
-    /// It runs the model; while others are still tried, it is the fastest so far.
+    /// It runs the model. While other candidates are still tried, it is the fastest so far.
     Chosen,
-    /// Another one is faster, or this one is software and not twice as fast as the CPU; so it was not tested further.
+    /// Another candidate is faster, or this one is software and not twice as fast as the CPU. It was not tested
+    /// further.
     Slower,
-    /// It cannot run the model here, or gave wrong results.
+    /// It cannot run the model on this machine, or computed wrong results.
     Rejected(String),
     /// It was not tried.
     Skipped(String),
@@ -81,12 +82,12 @@ impl Report {
         Report { chosen: Some(info.name), rungs: vec![rung], ..Report::default() }
     }
 
-    /// The rung chosen.
+    /// Returns the chosen candidate.
     pub fn chosen(&self) -> Option<&Rung> {
         self.rungs.iter().find(|r| r.outcome == Outcome::Chosen)
     }
 
-    /// Why each rung was refused, on one line.
+    /// Returns the reasons why candidates were rejected, on one line.
     pub(crate) fn reasons(&self) -> String {
         let reasons = self.rungs.iter().filter_map(|rung| match &rung.outcome {
             Outcome::Rejected(reason) => Some(format!("{}: {reason}", rung.name)),
@@ -97,7 +98,7 @@ impl Report {
 }
 
 impl fmt::Display for Report {
-    /// One line a rung.
+    /// Writes one line for each candidate.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let chosen_ms = self.chosen().and_then(|rung| rung.matvec_ms);
         let faster = |rung: &Rung| rung.software && rung.matvec_ms.zip(chosen_ms).is_some_and(|(ms, least)| ms < least);

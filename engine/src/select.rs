@@ -1,4 +1,4 @@
-//! Selection by proof: candidates are opened, asked for the model's operators, tested and timed.
+//! Selection of a backend: candidates are opened, checked for the model's operators, self-tested and timed.
 
 use std::collections::BTreeSet;
 use std::num::NonZeroUsize;
@@ -17,10 +17,10 @@ use crate::report::{Outcome, Report, Rung};
 use crate::selftest::{self, Matvec};
 use crate::tune::Winners;
 
-/// Which backends may be chosen.
+/// Backends that may be chosen.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Choice {
-    /// The fastest that works.
+    /// The fastest backend that works.
     #[default]
     Auto,
     /// The best GPU backend that works.
@@ -48,21 +48,21 @@ impl FromStr for Choice {
     }
 }
 
-/// How WebGL lays out dense tensors.
+/// Layout of dense tensors in WebGL textures.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Layout {
-    /// Four values a texel.
+    /// Four values in each texel.
     Packed,
-    /// One value a texel: slower.
+    /// One value in each texel; slower.
     R32f,
-    /// The bits of four values in a texel of integers: needs no extension, so that it works everywhere.
+    /// The bits of four values in each integer texel. Needs no extension, so it works everywhere.
     Bits,
 }
 
 /// Options of a selection.
 #[derive(Debug, Clone, Default)]
 pub struct SelectOptions {
-    /// Which backends may be chosen.
+    /// Backends that may be chosen.
     pub backend: Choice,
     /// Makes WebGPU split weights whose bindings would be larger.
     ///
@@ -70,14 +70,14 @@ pub struct SelectOptions {
     pub webgpu_max_binding: Option<u64>,
     /// Precision of matmuls of several rows with quantised weights on WebGPU; exact by default.
     pub webgpu_products: Products,
-    /// Only this layout of WebGL.
+    /// Restricts WebGL to this layout.
     pub webgl_layout: Option<Layout>,
-    /// Makes WebGL fold at this texture size even if the device allows more.
+    /// Makes WebGL fold tensors at this texture size, even if the device allows larger ones.
     pub webgl_max_texture_size: Option<u32>,
-    /// Threads that the CPU uses natively; by default as many as the machine runs at once. In a browser
-    /// `web::before_cpu` has them started.
+    /// Threads of the CPU backend in native programs; by default as many as the machine runs at once. In a browser,
+    /// `web::before_cpu` starts the threads.
     pub cpu_threads: Option<NonZeroUsize>,
-    /// Rungs that are not to be tried, by name, because they failed.
+    /// Names of candidates that are not tried, because they failed.
     pub without: Vec<&'static str>,
     /// Tuning results of devices ([`tune`](crate::tune())).
     pub tuned: Rc<Winners>,
@@ -86,8 +86,8 @@ pub struct SelectOptions {
 }
 
 impl SelectOptions {
-    /// Leaves out a rung by the name that reports give it. One that is not known, as of another version, is none to
-    /// leave out.
+    /// Excludes a candidate by the name that reports give it. Unknown names (for example from another version) are
+    /// ignored.
     pub fn leave_out(&mut self, name: &str) {
         self.without.extend(Candidate::named(name).map(|candidate| candidate.name));
     }
@@ -95,10 +95,10 @@ impl SelectOptions {
 
 /// Chooses a backend, for a model if there is one.
 ///
-/// Where speed decides, the CPU comes first: it is there at once, and what is slower needs no test. What was proven before
-/// need not be proven again.
+/// If speed decides, the CPU is tried first: it is always available, and slower candidates then need no self-tests.
+/// Cached self-test results are used if they are still valid.
 ///
-/// *Errors*: no backend that may be chosen works; the error has the report.
+/// *Errors*: none of the allowed backends works; the error has the report.
 pub async fn select(
     recipe: Option<&Recipe>,
     options: &SelectOptions,
@@ -176,14 +176,14 @@ pub async fn select_telling(
     let mut report = Report { rungs, proofs, ..Report::default() };
     let Some(Holder { index, backend, matvec, cases }) = best else { return Err(EngineError::NoBackend(report)) };
     let rung = &mut report.rungs[index];
-    // A race may have shown it to be faster than it seemed at first.
+    // Later races may have measured a shorter time.
     rung.matvec_ms = Some(matvec.ms());
     report.chosen = Some(rung.name);
     report.proof = recipe.and_then(|_| proven::proof(options, &report.rungs, cases));
     Ok((backend, report))
 }
 
-/// The fastest so far.
+/// The fastest candidate so far.
 struct Holder {
     index: usize,
     backend: Rc<dyn Backend>,
@@ -192,9 +192,9 @@ struct Holder {
     cases: BTreeSet<String>,
 }
 
-/// Opens a candidate with what is fastest on its device, and notes what it is.
+/// Opens a candidate with the best known tuning of its device, and records what the device is.
 ///
-/// *Errors*: it is not there.
+/// *Errors*: the backend is not available.
 pub(crate) async fn opened(
     candidate: &Candidate,
     options: &SelectOptions,
@@ -215,13 +215,13 @@ pub(crate) async fn opened(
     Ok(Rc::from(backend))
 }
 
-/// How long a device that was lost has to come back: browsers start their GPU process again.
+/// Time that a lost device gets to come back: browsers restart their GPU process.
 ///
 /// *Units*: milliseconds.
 const LOST_PAUSE: f64 = 250.0;
 
-/// Opens, checks and times one candidate and, if it is faster than the holder, tests it; once more if its device was lost
-/// meanwhile. If it was faster, gives the tests that it passed.
+/// Opens, checks and times a candidate and, if it is faster than the holder, self-tests it. Tries once more if its
+/// device was lost meanwhile. If it was faster, also returns the self-tests that it passed.
 async fn prove(
     candidate: &Candidate,
     recipe: Option<&Recipe>,
@@ -250,8 +250,8 @@ async fn prove(
     Ok((backend, matvec, proven?))
 }
 
-/// Asks a backend for the operators, times it against the holder, and tests it if it won; gives the tests that it passed
-/// then.
+/// Checks a backend for the operators, times it against the holder, and self-tests it if it won. Returns the self-tests
+/// that it passed, or nothing if it lost the race.
 async fn examine(
     backend: &dyn Backend,
     recipe: Option<&Recipe>,
@@ -271,7 +271,7 @@ async fn examine(
         Some((held, times)) => race(*held, times, backend, matvec, &mut rig, host).await?,
         None => true,
     };
-    // Where there is no race, it is timed for the report.
+    // Without a race, it is timed only for the report.
     while matvec.times.is_rough()
         && let Some(steps) = matvec.times.next()
     {
@@ -280,10 +280,10 @@ async fn examine(
     Ok(if won { Some(selftest::prove(backend, &graph, host, &BTreeSet::new()).await?) } else { None })
 }
 
-/// Times two backends until it is known whether the challenger is faster. A holder that fails now would fail later, too:
-/// it loses.
+/// Times two backends until it is known whether the challenger is faster. A holder that fails during the race loses it,
+/// since it would fail later, too.
 ///
-/// *Errors*: what the challenger returns.
+/// *Errors*: those of the challenger.
 async fn race<'a>(
     held: &dyn Backend,
     holder: &mut Matvec,
@@ -309,7 +309,8 @@ async fn race<'a>(
     }
 }
 
-/// Makes the graph that is tested without a model: a weight format, and the two operators that every model has.
+/// Makes the graph that is tested when there is no model: one weight format, and the two operators that every model
+/// has.
 fn sample_graph() -> Result<Graph, Error> {
     let mut graph = Graph::new();
     let x = graph.input("x", &[1, 64], DType::F32)?;

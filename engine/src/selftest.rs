@@ -1,4 +1,4 @@
-//! The self-test of a backend: right results, read back from itself, and its speed.
+//! Self-test of a backend: whether its results, read back from the device, are right, and how fast it is.
 
 use std::collections::BTreeSet;
 
@@ -12,16 +12,16 @@ use reference_cpu::Cpu;
 use crate::race::{Device, Times};
 use crate::timing;
 
-/// A weight matrix too large for most caches, yet quick for a CPU.
+/// Rows and columns of the timed weight matrix: too large for most caches, yet quick on a CPU.
 const MATVEC: usize = 1024;
-/// Matvecs of one timed step, one after the other as in a model.
+/// Matvecs of one timed step, each on the result of the one before, as in a model.
 const CHAIN: usize = 4;
 
-/// The rate of a device that takes so long for one of the matvecs that are timed.
+/// Returns the rate of a device from the time of one matvec.
 ///
 /// *Units*: milliseconds; multiply-adds a millisecond, as a [`Cost`](backend_api::Cost) counts them.
 pub(crate) fn rate_of(matvec_ms: f64) -> f64 {
-    // Each weight is read and multiplied once. Coarse clocks may see no time pass.
+    // Each weight is read and multiplied once. Coarse clocks may measure 0.
     2.0 * (MATVEC * MATVEC) as f64 / matvec_ms.max(1e-4)
 }
 
@@ -30,10 +30,10 @@ async fn results(rig: &mut Rig<'_>, case: &Case, host: &dyn Host) -> Result<Vec<
     rig.results(host).await
 }
 
-/// Runs a conformance case for each form that the backend runs of a graph, with the graph's weight formats where the form
-/// has one, but for those that it is known to pass. Gives the names of the others.
+/// Runs a conformance case for each fusion pattern that the backend uses for a graph, with the graph's weight formats
+/// where the pattern has weights. Cases in `known` are skipped. Returns the names of the passed cases.
 ///
-/// *Errors*: the first case that fails, with its error, or that could not be run.
+/// *Errors*: the first case that fails or could not be run.
 pub(crate) async fn prove(
     backend: &dyn Backend,
     graph: &Graph,
@@ -50,7 +50,7 @@ pub(crate) async fn prove(
             tests.push((name, case, rig));
         }
     }
-    // All are compiled at once.
+    // All programs are compiled at once.
     run::ready(backend, host).await.map_err(|e| e.to_string())?;
     let mut passed = BTreeSet::new();
     for (name, case, mut rig) in tests {
@@ -68,7 +68,7 @@ fn failed(case: &Case, error: Error) -> String {
     format!("self-test {} ({}): {error}", case.op, case.name)
 }
 
-/// The first case of each form whose weight formats are all among the graph's.
+/// Returns the first case of each fusion pattern whose weight formats all occur in the graph.
 fn cases(graph: &Graph, covers: &[Cover]) -> Vec<Case> {
     let formats = |graph: &Graph| -> BTreeSet<Format> {
         let format = |dtype| if let DType::Packed(format) = dtype { Some(format) } else { None };
@@ -81,11 +81,11 @@ fn cases(graph: &Graph, covers: &[Cover]) -> Vec<Case> {
     cases
 }
 
-/// Times matvecs of 4-bit weights within a chain of them, as in decoding.
+/// Timing of chained matvecs with 4-bit weights, as in decoding.
 pub(crate) struct Matvec {
     /// Measured times of the chain.
     pub times: Times,
-    /// Why a backend that held the title could not be timed again.
+    /// The error if a backend that was the fastest so far could not be timed again.
     pub failed: Option<Error>,
 }
 
@@ -94,16 +94,16 @@ impl Matvec {
         Matvec { times: Times::new(device), failed: None }
     }
 
-    /// The time of one.
+    /// Returns the time of one matvec.
     ///
     /// *Units*: milliseconds.
     pub fn ms(&self) -> f64 {
         self.times.step_ms() / CHAIN as f64
     }
 
-    /// Times one run of so many steps, on a rig that the first one makes.
+    /// Times one run of so many steps, on a rig that the first run makes.
     ///
-    /// *Errors*: what the backend returns.
+    /// *Errors*: those of the backend.
     pub async fn run<'a>(
         &mut self,
         rig: &mut Option<Rig<'a>>,
@@ -129,7 +129,7 @@ fn chain(backend: &dyn Backend) -> Result<Rig<'_>, Error> {
         x = graph.push(MatMul, &[x, w])?;
     }
     graph.output(x, "y")?;
-    // Zeros stay zeros through the chain: no overflow, and the same work.
+    // Zeros stay zeros through the chain, so nothing overflows, and the work is the same.
     let zeros = Fill::Values(vec![0.0]);
     timing::rig(backend, &graph, &[zeros.clone(), Fill::Blocks, zeros])
 }

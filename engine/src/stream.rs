@@ -1,4 +1,4 @@
-//! Texts as streams, beside callbacks.
+//! Streams of generated text, as an alternative to callbacks.
 
 use std::borrow::Cow;
 use std::cell::RefCell;
@@ -15,21 +15,21 @@ use crate::chat::ChatPrompt;
 use crate::engine::Engine;
 use crate::error::EngineError;
 
-/// One event of a text that is generated.
+/// An event of a generation.
 #[derive(Debug, Clone)]
 pub enum Generated {
-    /// More text: what [`Piece`] has.
+    /// New text, as in a [`Piece`].
     Piece {
-        /// The token; none when text that was held back is told at the end.
+        /// The token; absent for held-back text that is released at the end.
         token: Option<u32>,
-        /// Text that is certain by now; it may be empty.
+        /// Text that is final by now; it may be empty.
         text: String,
-        /// How likely the token was, if that was asked for.
+        /// Probability of the token, if it was requested.
         log_prob: Option<LogProb>,
     },
-    /// The text outgrew the context, and old tokens made room.
+    /// The text outgrew the context, and its oldest tokens were dropped.
     Overflowed(Overflowed),
-    /// The end; nothing comes after it.
+    /// The end of the generation and of the stream.
     Ended(Box<Generation>),
 }
 
@@ -44,10 +44,11 @@ impl From<Piece<'_>> for Generated {
 
 type Ending<'a> = Pin<Box<dyn Future<Output = Result<Generation, EngineError>> + 'a>>;
 
-/// Tokens and options that a stream goes on with.
+/// Tokens and options of a generation.
 type Asked<'a> = (Cow<'a, [u32]>, Cow<'a, GenerateOptions>);
 
-/// A text while it is generated: [`Engine::stream`], [`Engine::chat_stream`]. After [`Generated::Ended`] or an error nothing more comes.
+/// A text while it is generated: [`Engine::stream`], [`Engine::chat_stream`]. [`Generated::Ended`] or an error is the
+/// last item.
 #[must_use = "nothing is generated unless the stream is polled"]
 pub struct TextStream<'a> {
     told: Rc<RefCell<VecDeque<Generated>>>,
@@ -55,8 +56,8 @@ pub struct TextStream<'a> {
 }
 
 impl Engine {
-    /// [`Self::generate`] as a stream. Whoever drops it before its end has a session without a text: what was computed
-    /// may be ahead of what was told.
+    /// Runs [`Self::generate`] as a stream. If the stream is dropped before its end, the session is emptied, since the
+    /// device may have computed more tokens than the stream gave.
     ///
     /// ```
     /// use anygpu::native::block_on;
@@ -89,9 +90,9 @@ impl Engine {
         self.streamed(session, move || Ok((tokens.into(), Cow::Borrowed(options))))
     }
 
-    /// The answer to a conversation as a stream, as [`Self::stream`] has it: text as the model writes it, thoughts and calls
-    /// included ([`Self::answer_parts`] tells them apart). Of what the session has computed, what the conversation shares with
-    /// it is used again.
+    /// Streams the answer to a conversation, as [`Self::stream`] does. The text is as the model writes it, with
+    /// thoughts and calls ([`Self::answer_parts`] splits it). Reuses the common beginning that the session has already
+    /// computed.
     ///
     /// ```
     /// use anygpu::native::block_on;
@@ -119,7 +120,7 @@ impl Engine {
     /// }
     /// ```
     ///
-    /// The stream gives an error where [`Self::chat_prompt`] has one.
+    /// Errors of [`Self::chat_prompt`] come through the stream.
     pub fn chat_stream<'a>(
         &'a self,
         session: &'a mut Session,
@@ -156,7 +157,7 @@ impl Engine {
     }
 }
 
-/// The text of a session while it is generated.
+/// The session of a stream, which is emptied if the generation does not end.
 struct Text<'a> {
     session: &'a mut Session,
     has_ended: bool,
@@ -186,7 +187,7 @@ impl Stream for TextStream<'_> {
                 self.generation = None;
                 match ended {
                     Ok(generation) => self.told.borrow_mut().push_back(Generated::Ended(Box::new(generation))),
-                    // What was told before it does not matter any more.
+                    // Events that were not read before the error are dropped.
                     Err(error) => return Poll::Ready(Some(Err(error))),
                 }
                 Poll::Ready(next(&self).map(Ok))

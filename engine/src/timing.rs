@@ -1,15 +1,15 @@
-//! How long the steps of a small graph take.
+//! Times of the steps of small graphs.
 
 use backend_api::case::Fill;
 use backend_api::run::{Host, Rig};
 use backend_api::{Backend, Error, Graph, StepParams};
 
-/// Any seed does; the same one everywhere makes failures repeatable.
+/// Seed of the inputs; a fixed one makes failures repeatable.
 const SEED: u64 = 1;
-/// Measurements of which the best counts: whatever disturbs one makes it longer.
+/// Number of measurements of which the shortest counts, since disturbances only make them longer.
 const RUNS: usize = 3;
 
-/// A graph to be timed, whose externals are filled.
+/// Makes a rig for a graph to be timed, with its inputs and weights filled.
 ///
 /// *Errors*: as [`Rig::new`].
 pub(crate) fn rig<'a>(backend: &'a dyn Backend, graph: &Graph, fills: &[Fill]) -> Result<Rig<'a>, Error> {
@@ -18,11 +18,11 @@ pub(crate) fn rig<'a>(backend: &'a dyn Backend, graph: &Graph, fills: &[Fill]) -
     Ok(rig)
 }
 
-/// How long so many steps and one read of the last output take.
+/// Measures so many steps and one read of the last output.
 ///
 /// *Units*: milliseconds.
 ///
-/// *Errors*: what the backend returns.
+/// *Errors*: those of the backend.
 pub(crate) async fn time(rig: &mut Rig<'_>, steps: usize, host: &dyn Host) -> Result<f64, Error> {
     let start = host.now_ms();
     for _ in 0..steps {
@@ -32,19 +32,19 @@ pub(crate) async fn time(rig: &mut Rig<'_>, steps: usize, host: &dyn Host) -> Re
     Ok(host.now_ms() - start)
 }
 
-/// The time of one step where up to `most` are under way before one read, as far as `enough_ms` allows. What a read
-/// costs besides is taken off where it matters: on a fast GPU in a browser it costs more than the step.
+/// Measures the time of one step when up to `most` steps are submitted before one read, in about `enough_ms`. The
+/// overhead of the read is subtracted: on a fast GPU in a browser it costs more than the step.
 ///
 /// *Units*: milliseconds.
 ///
-/// *Errors*: what the backend returns.
+/// *Errors*: those of the backend.
 pub(crate) async fn step_ms(rig: &mut Rig<'_>, most: usize, enough_ms: f64, host: &dyn Host) -> Result<f64, Error> {
-    // The first run pays for what the driver puts off until then.
+    // The first run includes work that the driver has deferred until then.
     time(rig, 1, host).await?;
     let (mut one, mut many) = (f64::INFINITY, f64::INFINITY);
     for _ in 0..RUNS {
         one = one.min(time(rig, 1, host).await?);
-        // A slow device is known to be slow after one run.
+        // A device with such long steps needs no long runs.
         if one > enough_ms {
             return Ok(one);
         }
@@ -53,6 +53,6 @@ pub(crate) async fn step_ms(rig: &mut Rig<'_>, most: usize, enough_ms: f64, host
     for _ in 0..RUNS {
         many = many.min(time(rig, 1 + more, host).await?);
     }
-    // Clocks of browsers are coarse: the difference may come out as nothing.
+    // Browser clocks are coarse, so the difference may come out as 0.
     Ok((many - one).max(many / 100.0) / more as f64)
 }

@@ -1,4 +1,4 @@
-//! Which values of a backend's tunables are fastest on this device, by running a model with them.
+//! Autotuning: finds the fastest values of a backend's tunables on this device by running a model with them.
 
 use std::collections::BTreeMap;
 use std::fmt::{self, Display};
@@ -14,32 +14,33 @@ use crate::ladder::Candidate;
 use crate::select::select;
 use crate::{EngineOptions, Progress, SelectOptions};
 
-/// Least gain of a change, in the product of both times, that is more than noise.
+/// Least gain that counts, in the product of both times; smaller changes may be noise.
 const GAIN: f64 = 0.04;
-/// How often the winner and the defaults are run again in turn before the winner is believed.
+/// Number of final runs of the winner and the defaults, in turn.
 const ROUNDS: usize = 3;
 
-/// Values of tunables by their names; all others have their defaults.
+/// Values of tunables by their names; tunables that are absent have their defaults.
 pub type Values = BTreeMap<String, usize>;
 
-/// Fastest values of one device.
+/// Fastest values of a device.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Winner {
-    /// The rung of the ladder.
+    /// The candidate's name.
     pub rung: String,
-    /// The device and driver as they name themselves.
+    /// Names of the device and driver.
     pub adapter: String,
-    /// Only those that differ from the defaults.
+    /// Values that differ from the defaults.
     pub values: Values,
 }
 
-/// Fastest values of the devices that were tuned. Files keep them as JSON.
+/// Fastest values of all devices that were tuned. They can be stored as JSON.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Winners(Vec<Winner>);
 
 impl Winners {
-    /// Adds one in place of what was known of its device. One without values is forgotten: the defaults are best.
+    /// Adds the result of a device in place of an older one. A result without values only removes the older one: the
+    /// defaults are best.
     pub fn add(&mut self, winner: Winner) {
         self.0.retain(|known| (&known.rung, &known.adapter) != (&winner.rung, &winner.adapter));
         if !winner.values.is_empty() {
@@ -47,16 +48,16 @@ impl Winners {
         }
     }
 
-    /// Gives a backend that was just opened what was fastest on its device.
+    /// Applies the known fastest values to a backend that was just opened.
     ///
-    /// *Errors*: a value that this version does not know. The backend then has its defaults.
+    /// *Errors*: a value that this version does not have. The backend is then reset to its defaults.
     pub(crate) fn apply(&self, rung: &str, backend: &mut dyn Backend) -> Result<(), Error> {
         let adapter = &backend.info().adapter;
         let found = self.0.iter().find(|known| known.rung == rung && known.adapter == *adapter);
         let defaults = backend.tuning();
         let set = set(backend, found.map(|winner| &winner.values));
         if set.is_err() {
-            // What cannot be set was not changed either.
+            // Values that cannot be set were not changed either.
             defaults.iter().for_each(|default| drop(backend.tune(default.name, default.value)));
         }
         set
@@ -67,7 +68,7 @@ fn set(backend: &mut dyn Backend, values: Option<&Values>) -> Result<(), Error> 
     values.into_iter().flatten().try_for_each(|(name, value)| backend.tune(name, *value))
 }
 
-/// One run.
+/// One run of the model.
 #[derive(Debug, Clone, Serialize)]
 pub struct Trial {
     /// Values that differ from the defaults.
@@ -79,26 +80,26 @@ pub struct Trial {
 }
 
 impl Trial {
-    /// How much longer than another one; both halves count alike.
+    /// Returns how much longer this run took than another one; prefill and decode count equally.
     fn against(&self, other: &Trial) -> f64 {
         (self.prefill_ms / other.prefill_ms) * (self.decode_ms_per_token / other.decode_ms_per_token)
     }
 }
 
-/// Values that were tried, and the fastest ones. Field names are a contract: others read the JSON.
+/// Values that were tried, and the fastest ones. Field names are stable: other programs read the JSON.
 #[derive(Debug, Clone, Serialize)]
 pub struct TuneReport {
     /// The model, as the caller names it.
     pub model: String,
-    /// Tokens of the prompt.
+    /// Prompt tokens.
     pub prefill_tokens: usize,
     /// Tokens decoded after it.
     pub decode_tokens: usize,
-    /// All runs in their order; the first has the defaults.
+    /// All runs in order; the first one has the defaults.
     pub trials: Vec<Trial>,
-    /// The winner; without values if the defaults are best, or nothing can be tuned.
+    /// The winner; it has no values if the defaults are best, or if nothing can be tuned.
     pub winner: Winner,
-    /// The winner's times over those of the defaults, run in turn: prefill and decode.
+    /// Ratios of the winner's times to those of the defaults, run in turn: prefill and decode.
     pub ratios: Option<[f64; 2]>,
 }
 
@@ -135,8 +136,8 @@ fn show(values: &Values) -> String {
     if list.is_empty() { "defaults".into() } else { list.join(", ") }
 }
 
-/// Runs a model with one value after another of each tunable of the backend that is chosen for it, keeps what helps, and
-/// in the end runs the winner and the defaults in turn. Results are the same with all values; only times differ.
+/// Chooses a backend for a model, and runs the model with one value after another of each tunable. Keeps each value
+/// that helps; in the end, runs the winner and the defaults in turn. Values change only times, not results.
 ///
 /// *Errors*: as [`bench::run`](crate::bench::run()).
 pub async fn tune(

@@ -1,4 +1,4 @@
-//! Results of the kernels of a step, for observers of a model at work.
+//! Observation of a running model: results of the kernels of a step.
 
 use std::cell::RefCell;
 use std::collections::VecDeque;
@@ -9,54 +9,54 @@ use backend_api::{Backend, Error, KernelInfo, Made, Pass, ReadId};
 
 use crate::{Engine, EngineError};
 
-/// A step that was watched: one that computed a single token.
+/// A watched step, which computed a single token.
 #[derive(Debug, Clone, PartialEq)]
 pub struct WatchedStep {
-    /// The position of its token in the text.
+    /// Position of its token in the text.
     pub position: usize,
     /// Results of its kernels, in order.
     pub matrices: Vec<WatchedMatrix>,
 }
 
-/// A matrix that a kernel of a step made.
+/// A matrix that a kernel of a step computed.
 #[derive(Debug, Clone, PartialEq)]
 pub struct WatchedMatrix {
     /// The kernel with its variant.
     pub kernel: String,
-    /// The weights or states that tell it from others like it.
+    /// The weights or states that distinguish it from other uses of the kernel.
     pub subject: String,
-    /// The matrix.
+    /// Description of the matrix.
     pub made: Made,
-    /// Its values, row by row.
+    /// The values, row by row.
     pub values: Vec<f32>,
 }
 
-/// Watches the steps of a model. They take longer meanwhile, and compute the same. One watches at a time.
+/// Watcher of a model's steps. Steps take longer while it exists, and compute the same. There can be one at a time.
 pub struct Watch {
     backend: Rc<dyn Backend>,
     seen: Rc<RefCell<Seen>>,
 }
 
-/// Steps that are watched or read at a time: one is computed while the one before it is read.
+/// Most steps that are watched or read at a time: one is computed while the one before it is read.
 const MOST: usize = 3;
 
-/// The steps that are not told yet, oldest first.
+/// Steps that were not returned yet, oldest first.
 #[derive(Default)]
 struct Seen {
     steps: VecDeque<Seeing>,
     failed: Option<Error>,
 }
 
-/// A step that is watched or read.
+/// A step that is being watched or read.
 struct Seeing {
     step: WatchedStep,
-    /// Those of its matrices that are not read yet, by their place.
+    /// Matrices that are not read yet, by their index.
     reads: Vec<(usize, ReadId)>,
     is_whole: bool,
 }
 
 impl Seen {
-    /// Takes note of a kernel.
+    /// Records a kernel's results.
     fn see(&mut self, pass: Pass<'_>, is_wanted: &dyn Fn(&KernelInfo, &Made) -> bool) {
         let Pass { kernel, kernels, info, params, read } = pass;
         if kernel == 0 && params.rows == 1 && self.steps.len() < MOST && self.failed.is_none() {
@@ -78,9 +78,9 @@ impl Seen {
 }
 
 impl Watch {
-    /// Begins to watch: of what kernels make, the matrices that are wanted.
+    /// Begins to watch the matrices for which `is_wanted` returns true.
     ///
-    /// *Errors*: a backend that cannot be watched.
+    /// *Errors*: the backend does not support watching.
     pub fn new(
         engine: &Engine,
         is_wanted: impl Fn(&KernelInfo, &Made) -> bool + 'static,
@@ -91,8 +91,8 @@ impl Watch {
         Ok(Watch { backend, seen })
     }
 
-    /// The next step that was watched, once it is read. Never waits: where steps are computed faster than they are read, some
-    /// are not watched, so that none is held up.
+    /// Returns the next watched step once it is read, and never waits. If steps are computed faster than they are read,
+    /// some are not watched, so that the model is not held up.
     ///
     /// *Errors*: the device was lost.
     pub fn step(&self) -> Result<Option<WatchedStep>, EngineError> {
@@ -112,7 +112,7 @@ impl Watch {
         Ok(seen.steps.pop_front().map(|seeing| seeing.step))
     }
 
-    /// Ends it, and gives the steps that were not told yet: what was begun to be read is waited for, as it holds memory.
+    /// Stops watching, and returns the remaining steps. Waits for reads that were begun, since they hold memory.
     ///
     /// *Errors*: the device was lost.
     pub async fn end(self, host: &dyn Host) -> Result<Vec<WatchedStep>, EngineError> {
@@ -132,7 +132,7 @@ impl Watch {
 
 impl Drop for Watch {
     fn drop(&mut self) {
-        // A device that cannot be told runs no steps either.
+        // A device that returns an error here runs no further steps either.
         let _ = self.backend.set_watcher(None);
     }
 }

@@ -10,24 +10,26 @@ use wasm_bindgen::prelude::{Closure, JsCast, JsValue};
 use wasm_bindgen_futures::JsFuture;
 use web_sys::{MessageChannel, MessageEvent, MessagePort};
 
-/// Work that a turn brings, such as encoding steps, takes longer than this; a poll takes a tenth of it.
+/// Longest time between turns in which nothing was done: work such as encoding steps takes longer, and a poll takes a
+/// tenth of it.
 ///
 /// *Units*: milliseconds.
 const IDLE_MS: f64 = 0.25;
-/// How long waiting goes on by messages, which come at once, before it goes on by timers, which leave the processor to
+/// Time of waiting by messages, which come at once. After that, waiting uses timers, which leave the processor to
 /// others (a software GPU needs it).
 ///
 /// *Units*: milliseconds.
 const EAGER_MS: f64 = 4.0;
 
-/// The time of day, for texts that tell it.
+/// Returns the time of day, for chat templates.
 ///
 /// *Units*: seconds since 1970-01-01, in the user's time zone.
 pub(crate) fn seconds() -> i64 {
     (js_sys::Date::now() / 1e3 - js_sys::Date::new_0().get_timezone_offset() * 60.0) as i64
 }
 
-/// Returns the place that a selection is remembered for: the browser. Whoever keeps it knows which module it is of.
+/// Returns the place that a selection's cached results are valid for: the browser. The caller that stores them adds the
+/// version of this module.
 pub(crate) fn place() -> String {
     let get = |of: &JsValue, name: &str| Reflect::get(of, &name.into()).unwrap_or_default();
     let navigator = get(&js_sys::global(), "navigator");
@@ -35,26 +37,26 @@ pub(crate) fn place() -> String {
 }
 
 thread_local! {
-    /// The function that [`before_cpu`] was given, until it is called.
+    /// The function that was given to [`before_cpu`], until it is called.
     static BEFORE_CPU: RefCell<Option<Function>> = const { RefCell::new(None) };
 }
 
-/// Has a function called, and what it promises awaited, before the CPU is opened for the first time. It starts threads, which
-/// takes turns of the event loop; where it fails, there is one.
+/// Sets a function that is called, and whose promise is awaited, before the CPU backend is opened for the first time.
+/// It starts threads, which takes turns of the event loop. If it fails, the CPU backend has a single thread.
 pub fn before_cpu(start: Function) {
     BEFORE_CPU.set(Some(start));
 }
 
-/// Does what is to be done before the CPU is opened.
+/// Calls the function that was given to [`before_cpu`], if it was not called yet.
 pub(crate) async fn prepare_cpu() {
     let Some(start) = BEFORE_CPU.take() else { return };
     if let Ok(promise) = start.call0(&JsValue::NULL) {
-        // Whoever starts threads says why there are fewer.
+        // The function reports by itself why there are fewer threads.
         let _ = JsFuture::from(js_sys::Promise::resolve(&promise)).await;
     }
 }
 
-/// The event loop of a page, a worker or a runtime.
+/// Host on the event loop of a page, a worker or a JavaScript runtime.
 pub struct WebHost {
     soon: Soon,
     state: Rc<State>,
@@ -63,12 +65,12 @@ pub struct WebHost {
     now: Box<dyn Fn() -> f64>,
 }
 
-/// The way to a turn that comes at once.
+/// Way to get a turn of the event loop at once.
 enum Soon {
-    /// `setImmediate` of Node.js, Deno and Bun. A channel that posts to itself is served there up to a thousand times before any
-    /// other port, so that an abort would arrive seconds late.
+    /// `setImmediate` of Node.js, Deno and Bun. They would serve a channel that posts to itself up to a thousand times
+    /// before any other port, so an abort would arrive seconds late.
     Immediate(Function),
-    /// Browsers do not have `setImmediate`. They serve ports in turn.
+    /// A message channel, for browsers, which do not have `setImmediate`. They serve ports in turn.
     Message {
         port: MessagePort,
         /// Called by the channel for as long as the host lives.
@@ -77,7 +79,7 @@ enum Soon {
 }
 
 impl Soon {
-    /// Asks for a turn; returns whether it will come.
+    /// Requests a turn; returns whether it will come.
     fn ask(&self, on_turn: &JsValue) -> bool {
         match self {
             Soon::Immediate(set_immediate) => set_immediate.call1(&JsValue::UNDEFINED, on_turn).is_ok(),
@@ -89,7 +91,7 @@ impl Soon {
 #[derive(Default)]
 struct State {
     wakers: RefCell<Vec<Waker>>,
-    /// When the last turn began, and since when turns have brought neither work nor what was waited for.
+    /// Time of the last turn, and the time since which turns have brought neither work nor an awaited result.
     turned: Cell<f64>,
     idle_since: Cell<f64>,
 }
@@ -97,16 +99,16 @@ struct State {
 impl State {
     fn wake(&self, now: f64) {
         self.turned.set(now);
-        // Those who are woken may ask for the next turn at once.
+        // A woken task may request the next turn at once, so the list must not be borrowed.
         let wakers = std::mem::take(&mut *self.wakers.borrow_mut());
         wakers.into_iter().for_each(Waker::wake);
     }
 }
 
 impl WebHost {
-    /// A host for the page, worker or runtime that this runs in.
+    /// Makes a host for the page, worker or runtime that this runs in.
     ///
-    /// *Errors*: a function that it needs is missing; it is named.
+    /// *Errors*: a function that it needs is missing; the error names it.
     pub fn new() -> Result<WebHost, JsValue> {
         let global = js_sys::global();
         let set_timeout: Function = Reflect::get(&global, &"setTimeout".into())?.dyn_into()?;
@@ -144,9 +146,9 @@ impl Host for WebHost {
             self.state.idle_since.set(now);
         }
         let eager = now - self.state.idle_since.get() < EAGER_MS;
-        // A message that cannot be posted is no reason to stop: the timer remains.
+        // If a message cannot be posted, the timer remains.
         if !(eager && self.soon.ask(self.on_timer.as_ref())) {
-            // Fails only if `setTimeout` throws, which it does not for these arguments.
+            // This fails only if `setTimeout` throws, which it does not for these arguments.
             let _ = self.set_timeout.call2(&JsValue::UNDEFINED, self.on_timer.as_ref(), &JsValue::from(1));
         }
     }

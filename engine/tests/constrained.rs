@@ -1,4 +1,4 @@
-//! Answers in a format, on every backend: each follows its schema, and the answer of a seed is the same everywhere.
+//! Answers in a format, on every backend: each satisfies its schema, and a seed gives the same answer everywhere.
 
 #[path = "../../constrain/tests/common/mod.rs"]
 mod common;
@@ -35,7 +35,7 @@ fn random(seed: u64) -> Sampling {
     Sampling::Random { temperature: 1.0, top_k: 0, top_p: 1.0, seed }
 }
 
-/// An answer, of which so many tokens are there already.
+/// Generates an answer, of which `options.done` may already have tokens.
 fn answer(
     engine: &Engine,
     session: &mut Session,
@@ -46,7 +46,7 @@ fn answer(
     block_on(engine.generate(session, &text, options, &mut |_| {}))
 }
 
-/// Answers to random schemas with these seeds, the likeliest one for some of them.
+/// Returns answers to random schemas with these seeds; greedy ones for some of them.
 fn answers(backend: Box<dyn Backend>, seeds: std::ops::Range<u64>) -> Vec<String> {
     let engine = engine(backend, 1024);
     let vocabulary = Vocabulary::new(engine.tokenizer().unwrap()).unwrap();
@@ -65,10 +65,10 @@ fn answers(backend: Box<dyn Backend>, seeds: std::ops::Range<u64>) -> Vec<String
     };
     let answer = |seed| {
         let mut random = Random::new(seed);
-        // One of ten must call functions.
+        // One in ten must call functions.
         if seed % 10 == 9 {
             let demand = Demand::new(TEMPLATES[seed as usize / 10 % TEMPLATES.len()], &mut random);
-            // This model would think until it is cut off.
+            // This model's thoughts would not end.
             let form = CallForm { thoughts: None, ..demand.form() };
             let text = answer(seed, &Format::Calls(Box::new(form)));
             assert_eq!(demand.read(&text).0, None, "{seed}: {text}");
@@ -83,7 +83,7 @@ fn answers(backend: Box<dyn Backend>, seeds: std::ops::Range<u64>) -> Vec<String
     seeds.map(answer).collect()
 }
 
-/// On a backend as on the CPU.
+/// Compares a backend's answers with the CPU's.
 fn like_the_cpu<B: Backend + 'static>(name: &str, seeds: std::ops::Range<u64>, open: impl Fn() -> Result<B, Error>) {
     if std::env::var("ANYGPU_SKIP").is_ok_and(|skip| skip.split(',').any(|s| s.trim() == name)) {
         println!("SKIPPED {name}: ANYGPU_SKIP names it");
@@ -112,7 +112,7 @@ fn answers_on_webgl_are_those_of_the_cpu() {
     like_the_cpu("webgl", 0..200, || backend_webgl::WebGl::open(Default::default()));
 }
 
-/// Options for an answer of some length.
+/// Makes options for an answer of some length.
 fn list(engine: &Engine, sampling: Sampling) -> GenerateOptions {
     let vocabulary = Vocabulary::new(engine.tokenizer().unwrap()).unwrap();
     let word = json!({ "type": "string", "minLength": 3, "maxLength": 6 });
@@ -150,13 +150,13 @@ fn an_answer_goes_on_where_it_was_broken_off_and_with_all_that_can_be_asked() {
                 Adjust { repetition_penalty: 1.5, min_p: 0.01, logit_bias: vec![(40, 100.0)], ..Adjust::default() };
             let adjusted = answer(&engine, &mut session, &GenerateOptions { adjust, ..plain.clone() }).unwrap();
             assert!(adjusted.text != whole.text && serde_json::from_str::<Vec<String>>(&adjusted.text).is_ok());
-            // Who ignores the end of texts, or has none, ends with the format all the same.
+            // Without stop tokens, the answer ends with the format all the same.
             let endless = GenerateOptions { stop_tokens: Some(Vec::new()), ..plain.clone() };
             assert_eq!(answer(&engine, &mut session, &endless).unwrap().text, whole.text);
             let short =
                 answer(&engine, &mut session, &GenerateOptions { max_tokens: Some(9), ..plain.clone() }).unwrap();
             assert!(short.finish == Finish::Length && whole.text.starts_with(&short.text));
-            // And after it the same session is free.
+            // Afterwards the same session is unconstrained.
             let free = GenerateOptions { constraint: None, ..plain.clone() };
             assert!(serde_json::from_str::<Value>(&answer(&engine, &mut session, &free).unwrap().text).is_err());
         }
@@ -177,7 +177,7 @@ fn a_saved_request_has_its_format_and_does_not_go_on_without() {
     assert!(saved.options(&[1, 2, 3], Sampling::Greedy, Some(constraint)).unwrap().constraint.is_some());
 }
 
-/// Allows what it was told, whatever comes.
+/// A constraint that allows fixed tokens, whatever the answer is.
 #[derive(Debug)]
 struct Fixed(Vec<u32>, bool);
 
@@ -205,11 +205,11 @@ fn whoever_implements_a_constraint_is_followed() {
     };
     let generation = ask(vec![70, 71, 71, 90], true).unwrap();
     assert_eq!((generation.tokens, generation.finish), (vec![70, 71, 71, 90], Finish::Stop));
-    // Nothing at all is an answer, too.
+    // An empty answer is valid, too.
     let generation = ask(Vec::new(), true).unwrap();
     assert_eq!((generation.tokens.len(), generation.finish), (0, Finish::Stop));
     let error = ask(vec![70], false).unwrap_err().to_string();
     assert!(error.contains("no token of this model can come next"), "{error}");
-    // The token that ends a text is none of an answer.
+    // The token that ends a text is not part of an answer.
     assert!(ask(vec![70, 2], true).unwrap_err().to_string().contains("no token"));
 }

@@ -1,5 +1,5 @@
-//! Bounds of the costs of decoding and loading: dispatches, submits, objects, bytes, allocations, memory. One test,
-//! because allocations are counted for the whole process.
+//! Bounds on the costs of decoding and loading: dispatches, submits, objects, bytes, allocations, memory. It is a
+//! single test, because allocations are counted for the whole process.
 
 use std::alloc::System;
 use std::cell::RefCell;
@@ -22,10 +22,10 @@ static ALLOCATOR: &StatsAlloc<System> = &INSTRUMENTED_SYSTEM;
 const MIB: u64 = 1 << 20;
 /// Steps between two reads.
 const INTERVAL: usize = 4;
-/// Steps at the end whose allocations are looked at.
+/// Number of last steps whose allocations are checked.
 const STEADY: usize = 24;
 
-/// A backend that notes the heap allocations of every step.
+/// A backend that records the heap allocations of every step.
 struct Counted {
     inner: Rc<dyn Backend>,
     steps: Rc<RefCell<Vec<usize>>>,
@@ -99,7 +99,7 @@ impl Backend for Counted {
     }
 }
 
-/// A file, so that what loading keeps in memory can be measured.
+/// A file source, so that the memory of loading can be measured.
 struct FileSource(std::fs::File, u64);
 
 impl ByteSource for FileSource {
@@ -128,15 +128,15 @@ fn heap() -> u64 {
 struct Costs {
     per_block: u64,
     besides: u64,
-    /// At most, in [`STEADY`] steps; none where wgpu's own are counted with it.
+    /// Most allocations in [`STEADY`] steps; absent if wgpu's own allocations are counted as well.
     allocations: Option<usize>,
-    /// Whether weights are in memory of a device, rather than the host's.
+    /// Whether weights are in device memory rather than the host's.
     on_device: bool,
 }
 
-/// Checks what decoding costs and gives the tokens.
+/// Checks the costs of decoding; returns the tokens.
 fn measure(name: &str, backend: Rc<dyn Backend>, kv_cache: KvCache, costs: &Costs) -> Vec<u32> {
-    // Halves are for long contexts.
+    // Half precision is for long contexts.
     let (n_ctx, bytes) = if kv_cache == KvCache::coded(Codec::F16) { (2048, 2) } else { (512, 4) };
     let (file, blocks) = ("gab-q4_0.gguf", 6);
     let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../models/").to_owned() + file;
@@ -191,9 +191,9 @@ fn measure(name: &str, backend: Rc<dyn Backend>, kv_cache: KvCache, costs: &Cost
     println!("{name}: heap allocations a step {steady:?}");
     match costs.allocations {
         Some(most) => assert!(steady.iter().sum::<usize>() <= most, "{name}: {steady:?}"),
-        // What wgpu allocates to encode and submit. A read takes over the submit of the step before it, so it is the
-        // sum over a fetch interval that is constant: growth would move the median of the later half. wgpu grows and
-        // cleans tables of its own now and then, which an interval in four may show.
+        // wgpu allocates to encode and submit. A read shares the submit of the step before it, so only the sum over a
+        // fetch interval is constant. Growth would move the median of the later half. wgpu sometimes grows and cleans
+        // its own tables, which one interval in four may show.
         None => {
             let interval = INTERVAL;
             let sums: Vec<usize> = steady.chunks(interval).map(|w| w.iter().sum()).collect();
@@ -222,7 +222,7 @@ fn decoding_and_loading_cost_what_they_may() {
         }
         named
     };
-    // The queue that rayon takes a step from is a list of blocks of 63.
+    // The queue from which rayon takes work is a list of blocks of 63.
     let [full, half] =
         [(KvCache::default(), 1, 0), (KvCache::coded(Codec::F16), 3, 1)].map(|(kv_cache, threads, allocations)| {
             let options = reference_cpu::Options { threads: NonZeroUsize::new(threads), ..Default::default() };
@@ -235,7 +235,8 @@ fn decoding_and_loading_cost_what_they_may() {
         let floats = [Packed, R32f, Bits].map(|layout| (layout, KvCache::default()));
         for (layout, kv_cache) in floats.into_iter().chain([Packed, Bits].map(|l| (l, KvCache::coded(Codec::F16)))) {
             let backend = backend_webgl::WebGl::open(backend_webgl::Options { layout, ..Default::default() }).unwrap();
-            // Words are encoded from rows that were drawn before: the projection, keys and values, and each cache on its own.
+            // Words are encoded from rows that were drawn before: the projection, keys and values, and each cache
+            // separately.
             let encoded = 3 * u64::from(layout == Bits && kv_cache != KvCache::default());
             let costs = Costs { per_block: 6 + encoded, besides: 4, allocations: Some(0), on_device: true };
             let name = format!("webgl {layout:?} {kv_cache:?}");

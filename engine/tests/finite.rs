@@ -1,4 +1,4 @@
-//! Numbers that stop being numbers: an error that names where, on every backend.
+//! Results that are not finite give an error that names the operator, on every backend.
 
 mod backends;
 
@@ -12,10 +12,10 @@ use model::{BytesSource, Fault, GenerateOptions, Gguf, KvCache, ModelError, Samp
 
 const LLAMA: &[u8] = include_bytes!("../../models/fixtures/llama-gqa-tied.gguf");
 const GPT2: &[u8] = include_bytes!("../../models/fixtures/gpt2-tiny.gguf");
-/// With soft caps of scores and logits, which map infinity to a number.
+/// A model with soft caps of scores and logits, which map infinity to a finite number.
 const GEMMA2: &[u8] = include_bytes!("../../models/fixtures/gemma2-swa.gguf");
 
-/// A model with one value of a tensor replaced.
+/// Replaces one value of a tensor in a model.
 fn broken(model: &[u8], tensor: &str, at: usize, value: f32) -> Vec<u8> {
     let mut bytes = model.to_vec();
     let gguf = Gguf::from_bytes(&bytes).unwrap();
@@ -32,7 +32,7 @@ fn load(bytes: &[u8], backend: Box<dyn Backend>, kv_cache: KvCache) -> Engine {
     block_on(Engine::with_backend(backend, &source, &options, host, &mut |_| {})).unwrap()
 }
 
-/// Greedily, at random, and by logits: what goes wrong, and where.
+/// Returns the faults of a greedy generation, a sampled one, and a computation of logits.
 fn faults(engine: &Engine, prompt: &[u32]) -> Vec<Option<Fault>> {
     let random = Sampling::Random { temperature: 0.8, top_k: 0, top_p: 0.9, seed: 1 };
     let mut session = engine.session().unwrap();
@@ -54,7 +54,7 @@ fn faults(engine: &Engine, prompt: &[u32]) -> Vec<Option<Fault>> {
     found
 }
 
-/// Asserts that all backends report a broken model alike, however the logits are asked for.
+/// Asserts that all backends report the same fault of a broken model, however the logits are requested.
 fn all_name(bytes: &[u8], prompt: &[u32], operator: &str, weight: &str, position: usize) {
     for (name, backend) in backends() {
         let engine = load(bytes, backend, KvCache::default());

@@ -1,4 +1,4 @@
-//! A text to the very end of its context, on every rung: the same tokens everywhere, and no memory that grows.
+//! A text that fills its context, on every candidate backend: the same tokens everywhere, without growing memory.
 
 use std::rc::Rc;
 
@@ -7,16 +7,16 @@ use backend_api::run::NativeHost;
 use backend_api::{Backend, Error, compare};
 use model::{BytesSource, GenerateOptions, Gguf, Model, Recipe, Sampling, Session};
 
-/// Most that a process may grow by while a text does: drivers keep a little.
+/// Most growth of the process while a text grows: drivers keep a little memory.
 ///
 /// *Units*: bytes.
 const GROWTH: u64 = 16 << 20;
-/// Gaps between two logits that rounding may close.
+/// Gap between two logits that rounding may close.
 const TIE: f32 = 1e-3;
-/// Ties that a text may have with another rung's.
+/// Most ties of a text with that of another backend.
 const TIES: usize = 3;
 
-/// A text under way on a rung.
+/// A text on a backend.
 struct Text {
     name: &'static str,
     session: Session,
@@ -33,7 +33,7 @@ impl Text {
         Text { name, session: Session::new(Rc::new(model)).unwrap(), tokens: vec![956, 1352, 259, 490] }
     }
 
-    /// Generates up to so many tokens in all.
+    /// Generates up to so many tokens in total.
     fn grow(&mut self, sampling: Sampling, to: usize) {
         let begin = self.session.resume(&self.tokens).to_vec();
         let options = GenerateOptions {
@@ -48,7 +48,7 @@ impl Text {
         assert_eq!(self.tokens.len(), to, "{}", self.name);
     }
 
-    /// The logits after the first `count` tokens.
+    /// Returns the logits after the first `count` tokens.
     fn logits(&mut self, count: usize) -> Vec<f32> {
         let tokens = self.tokens[..count].to_vec();
         let rest = self.session.resume(&tokens);
@@ -60,14 +60,14 @@ impl Text {
     }
 }
 
-/// Returns the memory of this process in bytes; 0 where the system does not tell.
+/// Returns the memory of this process in bytes; 0 if the system does not report it.
 fn resident() -> u64 {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")?.trim().strip_suffix(" kB"));
     line.and_then(|kibibytes| kibibytes.parse::<u64>().ok()).map_or(0, |kibibytes| kibibytes << 10)
 }
 
-/// Fills the context in two parts. What the second one added to memory.
+/// Fills the context in two parts. Asserts that the second part adds no memory.
 fn fill(text: &mut Text, sampling: Sampling) {
     let n_ctx = text.session.n_ctx();
     text.grow(sampling, n_ctx / 8);
@@ -107,7 +107,7 @@ fn everywhere(sampling: Sampling) {
             assert!(gap <= TIE || sampling != Sampling::Greedy, "{name}: no tie at {at}, but {gap}");
             ties += 1;
             assert!(ties <= TIES, "{name}: too many ties");
-            // From there on with the other's choice.
+            // The text continues with the other backend's choice.
             text.tokens = first.tokens[..=at].to_vec();
             text.grow(sampling, first.tokens.len());
         }

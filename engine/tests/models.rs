@@ -1,9 +1,9 @@
-//! Whole models on every backend against known answers: one test a backend and model.
+//! Tests of whole models on every backend against reference results, one test for each backend and model.
 //!
 //! A backend whose driver is absent fails, unless the environment variable `ANYGPU_SKIP` names it (`webgpu`, `webgl`,
-//! separated by commas): what was not tested must be said.
+//! separated by commas): skipped tests must be explicit.
 
-// The name that the tests of the model's own package call it by.
+// The tests of the model's own package use this name.
 extern crate model as anygpu_model;
 
 #[path = "../../model/tests/common/mod.rs"]
@@ -16,7 +16,7 @@ use anygpu_model::Seam;
 use backend_api::{Backend, Error};
 use reference_cpu::Cpu;
 
-/// Opens a backend for a test; none if it was named as one to skip.
+/// Opens a backend for a test; nothing if it is to be skipped.
 fn open<B: Backend + 'static>(name: &str, backend: impl FnOnce() -> Result<B, Error>) -> Option<Rc<dyn Backend>> {
     let skip = std::env::var("ANYGPU_SKIP").unwrap_or_default();
     if skip.split(',').any(|s| s.trim() == name) {
@@ -40,7 +40,7 @@ fn webgl(layout: backend_webgl::Layout, max_texture_size: Option<u32>) -> Option
     })
 }
 
-/// On the CPU the model's own tests see more of it, and WebGL makes no drafts.
+/// Drafts by a draft model, on WebGPU: the model's own tests cover the CPU, and WebGL makes no drafts.
 #[test]
 fn texts_that_a_small_model_drafts() {
     if let Some(backend) = webgpu(None) {
@@ -304,7 +304,7 @@ macro_rules! backends {
                 let plain: Rc<dyn Backend> = Rc::new(Cpu::new(Default::default()));
                 common::chain("lfm2-tiny", std::slice::from_ref(&backend), 4, false);
                 common::back("lfm2-tiny", &backend);
-                // Mixed, and taken over by another backend.
+                // Stages are mixed, and taken over by another backend.
                 let mixed = [backend.clone(), plain.clone()];
                 common::chain("qwen3-d32", &mixed, 4, false);
                 common::lost("llama-gqa-tied", Seam::F16, &mixed, &plain, 6);
@@ -409,8 +409,8 @@ macro_rules! backends {
     };
 }
 
-// The last columns are the tokens that gab, SmolLM2 and Gemma 3 generate for each prompt: all of the reference's where a software
-// device is quick enough for it.
+// The last columns are the numbers of tokens that gab, SmolLM2 and Gemma 3 generate for each prompt: all of the
+// reference's if a software device is fast enough.
 backends! {
     cpu_fast = open("cpu", || Ok(Cpu::new(reference_cpu::Options { fast: true, ..Default::default() }))), 64, usize::MAX, 8;
     webgpu_native = webgpu(None), 16, 7, 2;
@@ -421,7 +421,7 @@ backends! {
     webgl_small_textures = webgl(backend_webgl::Layout::Packed, Some(2048)), 8, 4, 2;
 }
 
-/// Runs a model with each value that a tunable of a backend may take.
+/// Runs a model with each value of each tunable of a backend.
 fn all_values<B: Backend + 'static>(name: &str, fresh: impl Fn() -> Result<B, Error>) {
     let Ok(tunables) = fresh().map(|backend| backend.tunables()) else {
         open(name, fresh);

@@ -1,6 +1,6 @@
-//! Selection where time slices come late: by a clock that jumps, and under real load.
+//! Selection under disturbed timing: with a clock that jumps, and under real load.
 //!
-//! The choices here are known for machines whose GPUs are all software: the CPU is many times as fast as they are.
+//! The right choices are known for machines whose GPUs are all software: the CPU is many times as fast as they are.
 
 use std::cell::{Cell, RefCell};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -10,7 +10,7 @@ use anygpu::native::{NativeHost, block_on};
 use anygpu::{Report, SelectOptions, select};
 use model::Host;
 
-/// A clock that one reading in six finds to have jumped, as if another program had had the processor meanwhile.
+/// A clock that has jumped in one reading of six, as if another program had used the processor.
 struct Late {
     clock: NativeHost,
     behind: Cell<f64>,
@@ -33,7 +33,7 @@ impl Host for Late {
     }
 }
 
-/// Whether a GPU of this machine is a real one; then what is right is not known.
+/// Returns whether a GPU of this machine is hardware; the right choice is then not known.
 fn has_hardware(report: &Report) -> bool {
     let opened = report.rungs.iter().filter(|rung| rung.adapter.is_some() && rung.name != "cpu");
     let found = opened.filter(|rung| !rung.software).count() > 0;

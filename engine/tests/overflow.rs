@@ -1,4 +1,4 @@
-//! Texts that outgrow the context, as their readers see them: characters, stop strings and conversations.
+//! Texts that outgrow the context, as readers see them: characters, stop strings and conversations.
 
 use std::rc::Rc;
 use std::sync::Arc;
@@ -19,7 +19,7 @@ fn engine(n_ctx: usize) -> Engine {
     block_on(Engine::with_backend(cpu, &BytesSource(GAB), &options, host, &mut |_| {})).unwrap()
 }
 
-/// The text, the pieces in which it was told, and where room was made: bytes of the text told so far.
+/// Returns the generation, the reported text, and the positions of shifts in the text in bytes.
 fn tell(engine: &Engine, prompt: &[u32], options: &GenerateOptions) -> (anygpu::Generation, String, Vec<usize>) {
     let (mut told, mut seams) = (String::new(), Vec::new());
     let mut session = engine.session().unwrap();

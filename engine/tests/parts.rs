@@ -1,5 +1,5 @@
-//! Steps that are cut into parts for slow devices: the same bits, no more at once than may be, and nothing changed on
-//! fast ones. Rates are forced, so that no test depends on time.
+//! Steps that are split into parts for slow devices: the same bits, parts within the budget, and no change on fast
+//! devices. Rates are forced, so that no test depends on time.
 
 use std::collections::BTreeSet;
 use std::rc::Rc;
@@ -14,7 +14,7 @@ use backend_webgl::Layout::{Bits, Packed, R32f};
 use model::{BytesSource, GenerateOptions, Gguf, Head, Model, Recipe, Session};
 use reference_cpu::Cpu;
 
-/// Opens a backend; none if it was named as one to skip.
+/// Opens a backend; nothing if it is to be skipped.
 fn open<B: Backend + 'static>(name: &str, backend: impl FnOnce() -> Result<B, Error>) -> Option<Rc<dyn Backend>> {
     let skip = std::env::var("ANYGPU_SKIP").unwrap_or_default();
     if skip.split(',').any(|s| s.trim() == name) {
@@ -38,8 +38,8 @@ fn webgl(layout: Layout, tuning: Option<backend_webgl::Tuning>) -> Option<Rc<dyn
     open("webgl", || backend_webgl::WebGl::open(backend_webgl::Options { layout, tuning, ..Default::default() }))
 }
 
-/// Runs cases in the smallest parts there are, and whole: the first of each form and operator, and where `rows` says so
-/// the first of many rows besides. At least so many must have kernels that can be cut.
+/// Runs cases in the smallest parts, and whole: the first case of each fusion pattern and operator and, if `rows` is
+/// set, the first one with many rows as well. At least `least` of them must have kernels that can be split.
 fn kernels(name: &str, backend: Option<Rc<dyn Backend>>, rows: bool, least: usize) {
     let Some(backend) = backend else { return };
     let host = NativeHost::default();
@@ -69,25 +69,25 @@ fn kernels(name: &str, backend: Option<Rc<dyn Backend>>, rows: bool, least: usiz
     assert!(cut >= least, "{name}: kernels of {cut} cases were cut");
 }
 
-/// Rows of a step that are many.
+/// Number of rows that counts as many.
 const MANY: u32 = 12;
 
 fn recipe(bytes: &[u8]) -> Recipe {
     Recipe::new(&Gguf::from_bytes(bytes).unwrap(), Some(256)).unwrap()
 }
 
-/// Costs and results of prompts and answers on a device of a forced rate, or of none.
+/// Costs and results of a prompt and an answer, on a device of a forced rate or without one.
 struct Run {
     logits: Vec<f32>,
-    /// Counts of the step that gave them.
+    /// Counters of the step that gave the logits.
     prompt: Stats,
     tokens: Vec<u32>,
 }
 
-/// Tokens of the prompt: they fill a program.
+/// Tokens of the prompt, which fill a program.
 const ROWS: usize = 32;
 
-/// A text on devices that seem fast and slow.
+/// Runs a text on devices that seem fast and slow.
 fn text(name: &str, backend: Option<Rc<dyn Backend>>) {
     let Some(backend) = backend else { return };
     let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../models/fixtures/llama-q8_0.gguf");
@@ -115,7 +115,7 @@ fn text(name: &str, backend: Option<Rc<dyn Backend>>) {
         let made = block_on(session.generate(&prompt, &options, None, &host, &mut |_| {})).unwrap();
         Run { logits, prompt: spent, tokens: made.tokens }
     };
-    // The first one makes the memory that reads go through.
+    // The first run allocates the read buffers.
     run(None);
     let [whole, fast] = [None, Some(1e12)].map(run);
     assert_eq!((whole.prompt, &whole.tokens), (fast.prompt, &fast.tokens), "{name}: on a fast device");
@@ -130,7 +130,7 @@ fn text(name: &str, backend: Option<Rc<dyn Backend>>) {
         assert_eq!(slow.tokens, whole.tokens, "{name}: tokens at a rate of {rate}");
         assert_eq!(slow.prompt.objects, 0, "{name}");
         let more = slow.prompt.submits - whole.prompt.submits;
-        // Fences of WebGL are handed over by flushes of their own.
+        // WebGL passes fences on by additional flushes.
         assert!(
             more == parts - 1 || (more >= parts - 1 && backend.info().name == "webgl"),
             "{name}: {more} for {parts}"
@@ -138,7 +138,7 @@ fn text(name: &str, backend: Option<Rc<dyn Backend>>) {
     }
 }
 
-/// A test for each of some ways to open a backend.
+/// Makes a test for each of several ways to open a backend.
 macro_rules! tests {
     ($module:ident: $($name:ident = $run:expr;)+) => {
         mod $module {
@@ -170,7 +170,7 @@ tests! { a_text_is_the_same_on_a_slow_device:
     webgl_bits = text("webgl bits", webgl(Bits, None));
 }
 
-/// An engine takes the rate from what selection measured, or from its options, and an embedding goes at it, too.
+/// An engine takes the rate from selection or from its options, and embeddings use it, too.
 #[test]
 fn an_engine_goes_at_the_rate_that_it_is_told() {
     let submits = |file: &str, rate: Option<f64>, work: &dyn Fn(&Engine)| {

@@ -1,5 +1,5 @@
-//! Cached self-test results of an earlier start: a second start tests nothing, a changed device everything, another
-//! model the operators that are new. Counted on whatever backends this machine has.
+//! Cached self-test results of an earlier start: a second start tests nothing, a changed device tests everything, and
+//! another model only its new operators. The tests are counted on all backends of this machine.
 
 use std::rc::Rc;
 
@@ -9,7 +9,7 @@ use model::BytesSource;
 use serde_json::Value;
 
 const GAB: &[u8] = include_bytes!("../../models/gab-q4_0.gguf");
-/// Has other formats and operators.
+/// Model with other formats and operators.
 const OTHER: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../models/fixtures/gemma2-swa.gguf");
 
 fn load(bytes: &[u8], backend: Choice, proven: &Proofs) -> Report {
@@ -22,7 +22,7 @@ fn load(bytes: &[u8], backend: Choice, proven: &Proofs) -> Report {
 fn with(proofs: &Proofs, report: &Report) -> Proofs {
     let mut proofs = proofs.clone();
     proofs.add(*report.proof.clone().unwrap());
-    // What files keep.
+    // Files keep this JSON.
     serde_json::from_str(&serde_json::to_string(&proofs).unwrap()).unwrap()
 }
 
@@ -57,7 +57,7 @@ fn a_second_start_proves_only_what_changed() {
     let chosen = |report: &Report| report.chosen().map(|rung| (rung.adapter.clone(), rung.facts.clone())).unwrap();
     assert_eq!(chosen(&second), chosen(&first));
 
-    // Another driver, another build, an old proof, and other questions are as good as none.
+    // Results for another driver, build or other options, and old ones, are ignored.
     for (field, value) in [("adapter", "another".into()), ("place", "elsewhere".into()), ("at", 0.into())] {
         let again = load(GAB, Choice::Auto, &altered(&known, field, &value));
         assert!(!again.remembered && again.proofs > 0, "{field}");

@@ -1,4 +1,4 @@
-//! Sampling with a temperature, on every backend: the text of a seed is the same everywhere.
+//! Sampling with a temperature, on every backend: a seed gives the same text everywhere.
 
 use std::rc::Rc;
 
@@ -17,7 +17,7 @@ fn engine(backend: Box<dyn Backend>) -> Engine {
     block_on(load).unwrap()
 }
 
-/// Generates after the prompt. Tokens are few, since software needs up to a quarter of a second for one.
+/// Generates after the prompt. Tokens are few, since software takes up to a quarter of a second for one.
 fn generation(engine: &Engine, session: &mut Session, change: &dyn Fn(&mut GenerateOptions)) -> Generation {
     let mut options = engine.generate_options();
     options.max_tokens = Some(16);
@@ -32,7 +32,7 @@ fn random(seed: u64) -> Sampling {
     Sampling::Random { temperature: 1.0, top_k: 40, top_p: 0.95, seed }
 }
 
-/// The texts of these seeds.
+/// Returns the texts of these seeds.
 fn texts(backend: Box<dyn Backend>, seeds: &[u64]) -> Vec<String> {
     let engine = engine(backend);
     let mut session = engine.session().unwrap();
@@ -40,7 +40,7 @@ fn texts(backend: Box<dyn Backend>, seeds: &[u64]) -> Vec<String> {
     seeds.iter().map(text).collect()
 }
 
-/// Everything that changes the chances of tokens, each by itself and all together.
+/// Returns all adjustments of probabilities, each one separately and all together.
 fn adjustments() -> [Adjust; 6] {
     let none = Adjust::default();
     [
@@ -59,7 +59,7 @@ fn adjustments() -> [Adjust; 6] {
     ]
 }
 
-/// The drawn texts of all adjustments, and the likeliest of all of them together.
+/// Returns the sampled texts of all adjustments, and the greedy text of all of them together.
 fn adjusted(backend: Box<dyn Backend>) -> Vec<Vec<u32>> {
     let engine = engine(backend);
     let mut session = engine.session().unwrap();
@@ -79,7 +79,7 @@ fn cpu() -> Box<dyn Backend> {
     Box::new(Cpu::new(Default::default()))
 }
 
-/// The CPU is the measure: its texts of two seeds differ, and the backend's are the same.
+/// Compares a backend with the CPU: the texts of two seeds and of all adjustments are the same.
 fn like_the_cpu<B: Backend + 'static>(name: &str, open: impl Fn() -> Result<B, Error>) {
     if std::env::var("ANYGPU_SKIP").is_ok_and(|skip| skip.split(',').any(|s| s.trim() == name)) {
         println!("SKIPPED {name}: ANYGPU_SKIP names it");
@@ -94,13 +94,14 @@ fn like_the_cpu<B: Backend + 'static>(name: &str, open: impl Fn() -> Result<B, E
         assert_eq!(ids(here), ids(there));
         let all =
             |told: &LogProb| [told.log_prob].into_iter().chain(told.top.iter().map(|(_, p)| *p)).collect::<Vec<_>>();
-        // The CPU multiplies with integers where others do with floats, so that logits of some 20 differ by thousandths.
+        // The CPU multiplies with integers and other backends with floats, so that logits of about 20 differ by
+        // thousandths.
         let near = all(here).iter().zip(all(there)).all(|(a, b)| (a - b).abs() < 1e-2);
         assert!(near, "{here:?} and {there:?}");
     }
 }
 
-/// How likely drawn tokens were.
+/// Returns the probabilities of sampled tokens.
 fn told(backend: Box<dyn Backend>) -> Vec<LogProb> {
     let engine = engine(backend);
     let mut session = engine.session().unwrap();
@@ -128,7 +129,7 @@ fn each_adjustment_changes_the_text_and_none_does_not() {
             let drops_only = adjust.min_p > 0.0 && adjust.logit_bias.is_empty();
             assert_eq!(text(&adjust) != plain, !(drops_only && sampling == Sampling::Greedy), "{adjust:?}");
         }
-        // A bias of nothing goes through the kernels all the same.
+        // A bias of 0 runs the kernels all the same.
         assert_eq!(text(&Adjust { logit_bias: vec![(5, 0.0)], ..Adjust::default() }), plain);
         let banned = Adjust { logit_bias: vec![(plain[0], -100.0)], ..Adjust::default() };
         assert!(!text(&banned).contains(&plain[0]));
@@ -154,7 +155,7 @@ fn what_is_told_of_a_text_does_not_change_it_and_adds_up() {
             assert!(listed.is_none_or(|(_, log_prob)| *log_prob == one.log_prob), "{one:?}");
             assert!(sampling != Sampling::Greedy || one.top[0].0 == one.token);
         }
-        // The first one's are those of the logits.
+        // The first token's probabilities are those of the logits.
         session.rewind(0);
         let prompt = engine.encode(PROMPT).unwrap();
         let logits = block_on(session.logits(&prompt, false, &NativeHost::default())).unwrap();
@@ -170,7 +171,7 @@ fn what_is_told_of_a_text_does_not_change_it_and_adds_up() {
     }
 }
 
-/// Broken off after any number of tokens, in a session that knows nothing of it; and where tokens make room.
+/// Interrupts a text after any number of tokens and resumes it in another session, also with context shifts.
 #[test]
 fn an_adjusted_text_goes_on_where_it_was_broken_off() {
     let (options, host) = (EngineOptions { n_ctx: Some(32), ..Default::default() }, Rc::new(NativeHost::default()));
@@ -228,7 +229,7 @@ fn a_seed_is_a_text_and_another_seed_is_another_text() {
     assert!(found.iter().all(|text| !text.is_empty()));
 }
 
-/// However much of the prompt is left from a text before.
+/// A seed gives the same text, however much of the prompt is reused from a text before.
 #[test]
 fn a_seed_is_a_text_wherever_its_prompt_begins_to_be_new() {
     let (options, host) = (EngineOptions::default(), Rc::new(NativeHost::default()));

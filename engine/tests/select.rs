@@ -1,4 +1,4 @@
-//! Selection: what is chosen, what is refused, and that reasons are given.
+//! Selection: choices, refusals, and their reasons.
 
 use std::rc::Rc;
 
@@ -60,7 +60,7 @@ fn each_rung_is_told_when_it_is_tried_and_what_came_of_it_is_what_the_report_say
         assert_eq!(of.iter().filter(|one| one.outcome == Outcome::Trying).count(), usize::from(tried), "{}", rung.name);
         assert_eq!(of.last().unwrap().outcome, rung.outcome, "{}", rung.name);
     }
-    // At every moment one is the fastest so far, and none is so without having been tried.
+    // At every moment one candidate is the fastest so far, and it was tried before.
     let mut fastest = Vec::new();
     for rung in &told {
         fastest.retain(|name| *name != rung.name);
@@ -129,7 +129,7 @@ fn files_that_are_no_models_are_one_line_errors() {
 #[test]
 fn a_backend_of_the_callers_is_used_as_it_is() {
     let (options, host) = (EngineOptions::default(), Rc::new(NativeHost::default()));
-    // The plain definitions, which no rung of the ladder opens.
+    // These are the plain definitions, which no candidate uses.
     let backend = Cpu::new(reference_cpu::Options { fast: false, ..Default::default() });
     let adapter = backend.info().adapter.clone();
     let mut seen = Vec::new();

@@ -1,4 +1,4 @@
-//! Dispatches of a token for the shapes of larger models: their programs are compiled, but their weights stay away.
+//! Dispatches of a token for the shapes of larger models: their programs are compiled, but no weights are loaded.
 
 #[path = "shapes/recurrent.rs"]
 mod recurrent;
@@ -38,7 +38,7 @@ fn text(out: &mut Vec<u8>, text: &str) {
     out.extend(text.bytes());
 }
 
-/// Types of metadata and of tensors, as GGUF numbers them.
+/// Types of metadata and of tensors, by their numbers in GGUF.
 const U32: u32 = 4;
 const FLOAT: u32 = 6;
 const BOOL: u32 = 7;
@@ -57,10 +57,10 @@ struct Sizes {
     vocabulary: u64,
 }
 
-/// Channels that each block of Gemma 4 gets besides.
+/// Width of the per-layer embeddings of Gemma 4.
 const PER_LAYER: u64 = 256;
 
-/// A file that is being written.
+/// A file under construction.
 struct Writer {
     architecture: &'static str,
     metadata: Vec<u8>,
@@ -95,7 +95,7 @@ impl Writer {
         self.pair(&format!("{}.{key}", self.architecture), U32, &value.to_le_bytes());
     }
 
-    /// A number for each block.
+    /// Writes a number for each block.
     fn numbers(&mut self, key: &str, values: &[u32]) {
         let mut bytes = U32.to_le_bytes().to_vec();
         bytes.extend((values.len() as u64).to_le_bytes());
@@ -103,7 +103,7 @@ impl Writer {
         self.pair(&format!("{}.{key}", self.architecture), ARRAY, &bytes);
     }
 
-    /// Sets one answer for each block.
+    /// Writes the same flag for each block.
     fn all(&mut self, key: &str, answer: bool, blocks: u32) {
         let mut bytes = BOOL.to_le_bytes().to_vec();
         bytes.extend(u64::from(blocks).to_le_bytes());
@@ -122,7 +122,8 @@ impl Writer {
         self.pair(&format!("{}.{key}", self.architecture), FLOAT, &value.to_le_bytes());
     }
 
-    /// A matrix in Q4_0, or several in one tensor; or a vector, the taps of a convolution, a router, biases.
+    /// Adds a Q4_0 matrix, or several in one tensor; as floats a vector, the taps of a convolution, a router, or
+    /// biases.
     fn tensor(&mut self, name: &str, dims: &[u64]) {
         let floats = [".conv", ".ssm_conv1d", "ffn_gate_inp"];
         match name.ends_with(".bias") {
@@ -134,7 +135,7 @@ impl Writer {
         }
     }
 
-    /// Floats under a name that is complete.
+    /// Adds floats under a complete name.
     fn floats(&mut self, name: &str, dims: &[u64]) {
         self.whole(name, dims, true);
     }
@@ -165,7 +166,7 @@ impl Writer {
     }
 }
 
-/// Experts, and how many of them a token goes to.
+/// Number of experts, and of those that a token is routed to.
 const EXPERTS: [u64; 2] = [8, 2];
 
 fn is_routed(family: &str) -> bool {
@@ -185,7 +186,7 @@ fn experts(file: &mut Writer, feed_forward: u64) {
     }
 }
 
-/// The feed-forward layer of a block.
+/// Adds the feed-forward layer of a block.
 fn feed_forward(file: &mut Writer, family: &str, block: u32, [width, feed_forward]: [u64; 2]) {
     let [n, _] = EXPERTS;
     let mut tensor = |name: &str, dims: &[u64]| file.tensor(&format!("blk.{block}.{name}"), dims);
@@ -211,7 +212,7 @@ fn feed_forward(file: &mut Writer, family: &str, block: u32, [width, feed_forwar
     }
 }
 
-/// A model of a family, with heads as wide as the width has room for.
+/// Makes a model of a family; its heads divide the width evenly.
 fn model(family: &'static str, sizes: &Sizes) -> Header {
     let Sizes { blocks, width, heads, heads_kv, feed_forward, vocabulary } = *sizes;
     let (head, kv) = (width / heads, width / heads * heads_kv);
@@ -220,7 +221,7 @@ fn model(family: &'static str, sizes: &Sizes) -> Header {
     if routed {
         experts(&mut file, feed_forward);
     }
-    // Of LFM2 only the first block attends.
+    // In LFM2 only the first block has attention.
     let convolves = family.starts_with("lfm2");
     let attends = |block: u32| !convolves || block == 0;
     if convolves {
@@ -301,7 +302,7 @@ fn model(family: &'static str, sizes: &Sizes) -> Header {
     file.header()
 }
 
-/// The dispatches of a greedy step of one token.
+/// Returns the dispatches of a greedy step of one token.
 fn dispatches(source: &Header, backend: &dyn Backend) -> Result<usize, ModelError> {
     let gguf = block_on(Gguf::read(source)).unwrap();
     let graph = Recipe::new(&gguf, Some(64)).unwrap().graph(1, Head::Greedy)?;
@@ -357,7 +358,7 @@ fn a_block_of_each_family_takes_few_dispatches_and_draws() {
     assert!(wrong.is_empty(), "{wrong:#?}");
 }
 
-/// Phi-3-mini: 32 blocks of 32 heads of 96 channels, for which others publish 228 and 342 dispatches a token.
+/// Phi-3-mini has 32 blocks of 32 heads of 96 channels. Other engines publish 228 and 342 dispatches a token for it.
 #[test]
 fn a_token_of_phi_3_mini_takes_six_dispatches_a_block_and_three() {
     if skipped("webgpu") {

@@ -1,4 +1,4 @@
-//! Stages of a model that are loaded and run as parts of one machine.
+//! Stages of a model that are loaded separately and run together.
 
 use std::cell::Cell;
 use std::rc::Rc;
@@ -12,7 +12,7 @@ use anygpu::{
 const GAB: &[u8] = include_bytes!("../../models/gab-q4_0.gguf");
 const TOKENS: usize = 24;
 
-/// Counts what is read.
+/// A source that counts the bytes that are read.
 struct Counted {
     bytes: BytesSource<&'static [u8]>,
     read: Cell<u64>,
@@ -29,7 +29,7 @@ impl ByteSource for Counted {
     }
 }
 
-/// An engine on the CPU, and the bytes that were read for it.
+/// Loads an engine on the CPU; returns it with the bytes that were read for it.
 fn load(stage: Option<Stage>) -> Result<(Engine, u64), EngineError> {
     let source = Counted { bytes: BytesSource(GAB), read: Cell::new(0) };
     let select = SelectOptions { backend: Choice::Cpu, ..Default::default() };

@@ -1,10 +1,10 @@
-//! Texts as streams.
+//! Tests of texts as streams.
 
 use anygpu::native::block_on;
 use anygpu::{Choice, Engine, GenerateOptions, Generated, Message, Overflow, TextStream};
 use futures_util::StreamExt;
 
-/// A transformer, and models with states that steps rewrite.
+/// A transformer, and models with recurrent states.
 const FILES: [&str; 3] =
     ["../models/gab-q4_0.gguf", "../models/fixtures/mamba-tiny.gguf", "../models/fixtures/qwen3next-tiny.gguf"];
 
@@ -12,7 +12,7 @@ fn engine(file: &str) -> Engine {
     block_on(Engine::builder().backend(Choice::Cpu).n_ctx(64).open(file)).unwrap()
 }
 
-/// Some tokens that each of the models has.
+/// Tokens that each of the models has.
 const PROMPT: [u32; 5] = [5, 9, 3, 17, 4];
 
 #[test]
@@ -41,7 +41,7 @@ fn a_stream_tells_what_a_callback_is_told() {
         assert_eq!((&end.text, &end.tokens), (&whole.text, &whole.tokens), "{file}");
         let shifts = events.iter().filter(|event| matches!(event, Generated::Overflowed(_))).count();
         assert!(shifts > 0 && events.len() == told.len(), "{file}: {shifts}");
-        // Of what made room the time differs.
+        // Reports of shifts differ in the time they took.
         let pieces = events.iter().zip(&told).filter(|(event, _)| matches!(event, Generated::Piece { .. }));
         for (event, told) in pieces {
             assert_eq!(&format!("{event:?}"), told, "{file}");
@@ -79,7 +79,7 @@ fn a_text_comes_while_it_is_generated_and_may_be_left() {
     }
 }
 
-/// The whole text of a stream, and how much of its prompt had been computed before.
+/// Returns the whole text of a stream, and how many tokens of its prompt were reused.
 fn whole(stream: TextStream<'_>) -> (String, usize) {
     let (mut all, mut cached) = (String::new(), None);
     for told in block_on(stream.collect::<Vec<_>>()) {
@@ -104,11 +104,11 @@ fn a_conversation_streams_and_goes_on_with_what_was_computed() {
     let prompt = |messages: &[Message]| engine.chat_prompt(messages, &options).unwrap().tokens;
     let first = prompt(&messages);
     messages.extend([Message::new("assistant", text), Message::new("user", "Still?")]);
-    // The template writes answers of old in another way.
+    // The template writes earlier answers differently.
     let shared = first.iter().zip(prompt(&messages)).take_while(|(a, b)| *a == b).count();
     assert!(shared > 1);
     assert_eq!(whole(engine.chat_stream(&mut session, &messages, &options)).1, shared);
-    // A model without a template has no answer, and the session keeps what it has.
+    // A model without a template cannot answer, and the session keeps its tokens.
     let has = session.tokens().len();
     let mute = open(FILES[1]);
     let told: Vec<_> = block_on(mute.chat_stream(&mut session, &messages, &options).collect());

@@ -1,5 +1,5 @@
-//! Tuning results are used where they were found, and nowhere else. That values change no result is seen in
-//! models.rs.
+//! Tuning results are used on the device where they were found, and on no other. The test in models.rs shows that
+//! values do not change results.
 //!
 //! A backend whose driver is absent fails, unless the environment variable `ANYGPU_SKIP` names it.
 
@@ -81,7 +81,7 @@ fn a_selection_uses_what_was_found_on_its_device() {
     };
     assert!(fact(with(winner(&adapter, 4)), "tuning").1.unwrap().contains("block_rows 4"));
     assert!(fact(with(winner("another device", 4)), "tuning").1.unwrap().contains("block_rows 8"));
-    // A file of another version costs speed, not the backend, and nothing of it is used.
+    // Results of another version cost speed, not the backend, and none of them is used.
     let mut mixed = winner(&adapter, 4);
     mixed.values.insert("no_such_thing".into(), 1);
     let stale = fact(with(mixed.clone()), "tuning not used").1.unwrap();

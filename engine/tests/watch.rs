@@ -1,4 +1,4 @@
-//! A watcher sees the same numbers on every backend, and changes nothing.
+//! A watcher sees the same numbers on every backend, and does not change results.
 
 mod backends;
 
@@ -27,7 +27,7 @@ fn tokens(engine: &Engine, mut on_token: impl FnMut()) -> Vec<u32> {
     block_on(engine.generate(&mut session, &PROMPT, &options, &mut |_| on_token())).unwrap().tokens
 }
 
-/// The steps that were seen, by position.
+/// Returns the tokens, and the watched steps by position.
 fn seen(engine: &Engine) -> (Vec<u32>, HashMap<usize, WatchedStep>) {
     let watch = Watch::new(engine, |_, _| true).unwrap();
     let steps = RefCell::new(HashMap::new());
@@ -42,7 +42,7 @@ fn seen(engine: &Engine) -> (Vec<u32>, HashMap<usize, WatchedStep>) {
     (tokens, steps)
 }
 
-/// The error's power as a part of the signal's.
+/// Returns the power of the error relative to the signal's.
 fn nmse(found: &[f32], expected: &[f32]) -> f64 {
     let power = |values: &mut dyn Iterator<Item = f64>| values.map(|v| v * v).sum::<f64>();
     let error = power(&mut found.iter().zip(expected).map(|(a, b)| f64::from(*a) - f64::from(*b)));
@@ -64,10 +64,10 @@ fn all_backends_show_the_same_numbers() {
             assert_eq!(tokens(engine, || {}), while_watched, "{name}: the text afterwards");
             engine.backend().stats().since(&before)
         };
-        // Nothing is left of it: no step reads more than the tokens.
+        // After the watch has ended, steps read only the tokens.
         let after = spent(&engine);
         assert!(after.read_back < 1000, "{name}: {after:?} is spent while nobody watches");
-        // One token is of the prompt, and what follows the last is not computed.
+        // One token belongs to the prompt, and the step after the last token is not computed.
         let all = PROMPT.len()..PROMPT.len() + while_watched.len() - 1;
         assert!(all.clone().all(|position| steps.contains_key(&position)), "{name}: {:?} of {all:?}", steps.keys());
         let Some(reference) = &reference else {
@@ -78,7 +78,7 @@ fn all_backends_show_the_same_numbers() {
         for (position, step) in steps {
             let Some(expected) = reference.get(&position) else { continue };
             for matrix in &step.matrices {
-                // Fused kernels leave less, and scratch memory has no counterpart.
+                // Fused kernels have fewer results, and scratch memory has no counterpart.
                 let same = expected.matrices.iter().find(|other| other.made == matrix.made);
                 let Some(same) = same else { continue };
                 let error = nmse(&matrix.values, &same.values);

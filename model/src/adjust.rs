@@ -1,5 +1,5 @@
-//! Adjustments of the probabilities of tokens before one is chosen. They lie on the device in two rows that the host
-//! writes: a bias for each token, and the penalties.
+//! Penalties and biases. They are on the device in two rows that the host writes: a bias for each token, and the
+//! penalties.
 
 use backend_api::op::Penalties;
 use backend_api::{DType, Kind, Shape, Tensor};
@@ -9,29 +9,30 @@ use crate::arch::{BIAS, PENALTIES};
 use crate::error::ModelError;
 use crate::session::{Session, no_storage};
 
-/// Tokens of the prompt and the text that the repetition penalty looks at, as in llama.cpp.
+/// Number of last tokens, of prompt and text, that the repetition penalty applies to, as in llama.cpp.
 const LAST: u32 = 64;
-/// Generated tokens that the other penalties count, from the last one back: every logit is compared with each of them.
+/// Most generated tokens that the other penalties count, from the end: each logit is compared with each of them.
 const COUNTED: u32 = 1024;
-/// Tokens with a bias, at most: they are saved beside a text.
+/// Most tokens with a bias: biases are saved with snapshots.
 const MAX_BIASES: usize = 1024;
-/// The largest penalty and bias.
+/// Largest penalty and bias.
 const MOST: f32 = 100.0;
 
 /// Adjustments of the probabilities of tokens. The default changes nothing, and costs nothing.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Adjust {
-    /// Divides the logits, or multiplies negative ones, of tokens among the last 64 of prompt and text; 1 changes nothing.
+    /// Divisor of positive logits, and factor of negative ones, for tokens among the last 64 of prompt and text; 1
+    /// changes nothing.
     pub repetition_penalty: f32,
-    /// Is subtracted from the logits of tokens that were generated before, the prompt apart. Of a text that outgrew the
-    /// context those count that are left in it, and of a long one the last 1,024.
+    /// Penalty that is subtracted from the logits of tokens that were generated before, without the prompt. Only tokens
+    /// that are still in the context count, and at most the last 1,024.
     pub presence_penalty: f32,
     /// Penalty for each time that the token was generated.
     pub frequency_penalty: f32,
-    /// Drops candidates less likely than so many times the best one, at the temperature; 0 drops none.
+    /// Drops candidates whose probability, at the temperature, is below this fraction of the best one's; 0 drops none.
     pub min_p: f32,
-    /// Is added to the logits of these tokens.
+    /// Biases that are added to the logits of tokens.
     pub logit_bias: Vec<(u32, f32)>,
 }
 
@@ -48,18 +49,18 @@ impl Default for Adjust {
 }
 
 impl Adjust {
-    /// Whether it changes nothing.
+    /// Returns whether it changes nothing.
     pub fn is_neutral(&self) -> bool {
         *self == Adjust::default()
     }
 
-    /// Refuses what cannot be.
+    /// Checks that all values are in range.
     pub(crate) fn check(&self, n_vocab: usize) -> Result<(), ModelError> {
         let refused = |why: String| Err(ModelError::Options(why));
         if !(self.repetition_penalty > 0.0 && self.repetition_penalty <= MOST) {
             return refused(format!("the repetition penalty must be above 0 and at most {MOST}; 1 changes nothing"));
         }
-        // NaN is in no range.
+        // NaN is not in any range.
         let in_range = |value: &f32| (-MOST..=MOST).contains(value);
         if ![self.presence_penalty, self.frequency_penalty].iter().all(in_range) {
             return refused(format!("penalties must be between -{MOST} and {MOST}; 0 changes nothing"));
@@ -77,7 +78,7 @@ impl Adjust {
         }
     }
 
-    /// The bias of every token.
+    /// Returns the bias of every token.
     pub(crate) fn biases(&self, n_vocab: usize) -> Vec<f32> {
         let mut row = vec![0.0; n_vocab];
         for (id, bias) in &self.logit_bias {
@@ -86,7 +87,8 @@ impl Adjust {
         row
     }
 
-    /// For a context in which generated tokens are from a position on. Steps look at no more tokens than they must.
+    /// Returns the penalties for a context whose generated tokens start at a position. Steps look at only as many
+    /// tokens as needed.
     fn penalties(&self, begin: usize) -> Penalties {
         let counts = self.presence_penalty != 0.0 || self.frequency_penalty != 0.0;
         Penalties {
@@ -102,7 +104,7 @@ impl Adjust {
 }
 
 impl Session {
-    /// Makes the rows that steps with adjusted logits read, unless they are there.
+    /// Creates the input rows of steps with adjusted logits, unless they exist.
     pub(crate) fn make_adjustable(&mut self) -> Result<(), ModelError> {
         let n_vocab = self.model().recipe().sizes().n_vocab;
         for (name, cols) in [(BIAS, n_vocab), (PENALTIES, Penalties::COLS)] {
@@ -114,12 +116,12 @@ impl Session {
         Ok(())
     }
 
-    /// Writes the penalties, in a context in which generated tokens are from a position on.
+    /// Writes the penalties for a context whose generated tokens start at a position.
     pub(crate) fn write_penalties(&mut self, adjust: &Adjust, begin: usize) -> Result<(), ModelError> {
         self.write_input(PENALTIES, &adjust.penalties(begin).row())
     }
 
-    /// Writes the bias of every token: before any step, if it is to change from one to the next.
+    /// Writes the bias of every token; before each step if biases change from step to step.
     pub(crate) fn write_biases(&mut self, row: &[f32]) -> Result<(), ModelError> {
         self.write_input(BIAS, row)
     }

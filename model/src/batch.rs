@@ -1,8 +1,9 @@
-//! Several texts that advance by a token each in one step, so that weights are read once for all of them.
+//! Continuous batching: several sequences advance by one token in the same step, so that weights are read once for all
+//! of them.
 //!
-//! Each has a [`Session`] of its own, with which it is generated as any other; sessions of a batch whose futures are polled
-//! together wait for each other before each token. Backends round the rows of such a step as those of a step of one row, so a
-//! text does not depend on the others.
+//! Each sequence has a [`Session`] of its own, which generates like any other. Sessions of a batch whose futures are
+//! polled together wait for each other before each token. Batching is bit-exact: a sequence's output does not depend on
+//! the others in its batch.
 
 use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
@@ -20,21 +21,21 @@ use crate::growing;
 use crate::load::{Model, Storages};
 use crate::session::{Session, no_storage};
 
-/// Positions that a sequence has room for are a multiple of this: devices bind memory from round addresses on.
+/// Alignment of a sequence's positions: devices require aligned offsets of bindings.
 const ROUND: usize = 64;
 
 /// Sessions that can advance together.
 pub struct Batch {
-    // Views go before what they are of.
+    // Views are dropped before the storages that they refer to.
     sessions: Vec<Session>,
     shared: Rc<Shared>,
 }
 
 impl Batch {
-    /// So many empty texts, each with room for the whole context.
+    /// Makes so many empty sessions, each with room for the whole context.
     ///
-    /// *Errors*: fewer than two; a backend whose [`batch_rows`](backend_api::BackendInfo::batch_rows) are fewer; a model whose
-    /// steps rewrite states, or that makes no text; memory, or the device was lost.
+    /// *Errors*: fewer than two, or more than the backend's [`batch_rows`](backend_api::BackendInfo::batch_rows); a
+    /// model with recurrent states, or an embedding model; memory, or the device was lost.
     pub fn new(model: Rc<Model>, sequences: usize) -> Result<Batch, ModelError> {
         let (info, recipe) = (model.backend().info(), model.recipe());
         if sequences < 2 || sequences > info.batch_rows {
@@ -50,7 +51,7 @@ impl Batch {
             return Err(ModelError::Options(why));
         }
         let specs = recipe.states_of_sequences(capacity, sequences)?;
-        // What is refused is refused before memory is taken.
+        // Unsupported models are refused before memory is allocated.
         model.backend().plan(recipe.graph_of_sequences(2, true, capacity, sequences)?)?;
         let mut states = Storages::new(model.backend().clone());
         specs.iter().try_for_each(|spec| states.create(&growing::tensor(spec)?).map(|_| ()))?;
@@ -76,24 +77,25 @@ impl Batch {
         Ok(Batch { sessions, shared })
     }
 
-    /// The sessions.
+    /// Returns the sessions.
     pub fn sessions_mut(&mut self) -> &mut [Session] {
         &mut self.sessions
     }
 
-    /// The sessions by themselves, which stay a batch.
+    /// Returns the sessions as a list. They still advance together.
     pub fn into_sessions(self) -> Vec<Session> {
         self.sessions
     }
 
-    /// The kernels of a step that all texts take together, for traces.
+    /// Returns the kernels of a step of all sequences, for traces.
     ///
     /// *Errors*: shader or driver errors, memory, the device was lost.
     pub fn kernels(&self) -> Result<Vec<KernelInfo>, ModelError> {
         self.shared.with_program(self.sessions.len(), false, |program| Ok(program.kernels()))
     }
 
-    /// The device's own times of the kernels of a step at the ends of all texts; none if it has no clock for them.
+    /// Runs a step at the ends of all sequences, and returns the device's times of its kernels; nothing if the device
+    /// has no clock for them.
     ///
     /// *Units*: milliseconds, in the order of [`Self::kernels`].
     ///
@@ -110,7 +112,7 @@ impl Batch {
         }
     }
 
-    /// Steps so far that several texts took together, and the rows of all of them.
+    /// Returns the number of batched steps so far, and the sum of their rows.
     pub fn steps(&self) -> (u64, u64) {
         let steps = self.shared.steps.borrow();
         (steps.taken, steps.rows)
@@ -119,7 +121,8 @@ impl Batch {
 
 /// State that the sessions of a batch share.
 struct Shared {
-    // Programs go before what they are bound to. By rows, and whether tokens are drawn.
+    // Programs are dropped before the storages that they are bound to. The key is the number of rows, and whether
+    // tokens are sampled.
     programs: RefCell<HashMap<(usize, bool), Box<dyn Program>>>,
     steps: RefCell<Steps>,
     states: Storages,
@@ -128,14 +131,14 @@ struct Shared {
     capacity: usize,
 }
 
-/// The steps that are taken together.
+/// Coordination of batched steps.
 #[derive(Default)]
 struct Steps {
     /// Number of sessions that take part.
     joined: usize,
-    /// Steps that wait, each with how its token is chosen.
+    /// Waiting steps, and whether each one samples.
     waiting: Vec<(bool, StepParams)>,
-    /// Goes up with each step, whose outcome is the last.
+    /// Number of the current step; `outcome` is that of the one before.
     round: u64,
     outcome: Option<Error>,
     taken: u64,
@@ -152,7 +155,7 @@ impl Shared {
         Ok(backend.compile(&plan, &bound)?)
     }
 
-    /// Uses the program of a step of so many rows at least.
+    /// Calls `with` with the program for at least so many sequences.
     fn with_program<T>(
         &self,
         texts: usize,
@@ -167,7 +170,7 @@ impl Shared {
         })
     }
 
-    /// Takes the step that all wait for.
+    /// Takes the step that all sessions wait for.
     fn step(&self) -> Result<(), ModelError> {
         let mut steps = self.steps.borrow_mut();
         let waiting = std::mem::take(&mut steps.waiting);
@@ -183,7 +186,7 @@ impl Shared {
     }
 }
 
-/// The place of a session in a batch.
+/// Slot of a session in a batch.
 pub(crate) struct Seat {
     shared: Rc<Shared>,
     sequence: usize,
@@ -191,7 +194,7 @@ pub(crate) struct Seat {
 }
 
 impl Seat {
-    /// Takes part in steps with this head, if texts can take them together.
+    /// Takes part in steps with this head, if sequences can be batched with it.
     pub fn join(&self, head: Head) -> Option<Joined> {
         if !matches!(head, Head::Greedy | Head::Sample) {
             return None;
@@ -201,12 +204,12 @@ impl Seat {
         Some(Joined { shared: self.shared.clone(), joined: self.joined.clone() })
     }
 
-    /// Whether it takes part, and not alone.
+    /// Returns whether it takes part, and is not alone.
     pub fn is_shared(&self) -> bool {
         self.joined.get() && self.shared.steps.borrow().joined > 1
     }
 
-    /// Takes the next step with all that take part, once they are there.
+    /// Takes the next step together with all sessions that take part, once they are waiting.
     pub async fn advance(&self, head: Head, params: &StepParams) -> Result<(), ModelError> {
         let params = StepParams { sequence: self.sequence as u32, ..*params };
         let mut waiting = Waiting { seat: self, round: None };
@@ -218,7 +221,7 @@ impl Seat {
             });
             if steps.round == round {
                 if steps.waiting.len() < steps.joined {
-                    // The others are polled beside this one; what they wait for wakes them.
+                    // The other sessions are polled alongside this one, and wake it.
                     context.waker().wake_by_ref();
                     return Poll::Pending;
                 }
@@ -241,7 +244,7 @@ impl Seat {
     }
 }
 
-/// Somebody who waits for a step.
+/// A session that waits for a step.
 struct Waiting<'a> {
     seat: &'a Seat,
     round: Option<u64>,
@@ -257,7 +260,7 @@ impl Drop for Waiting<'_> {
     }
 }
 
-/// Somebody who takes part in steps, until this goes.
+/// Participation in batched steps, until it is dropped.
 pub(crate) struct Joined {
     shared: Rc<Shared>,
     joined: Rc<Cell<bool>>,

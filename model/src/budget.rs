@@ -1,4 +1,4 @@
-//! Memory budgets of models: known from the header, and refused before anything is made.
+//! Memory budgets of models. They are computed from the header, so too large models are refused before any allocation.
 
 use backend_api::{DType, Shape, Tensor};
 
@@ -7,26 +7,26 @@ use crate::error::ModelError;
 use crate::gguf::Gguf;
 use crate::kv_cache::KvCache;
 
-/// Bytes of states and tables that are in order for any model.
+/// Bytes of states and tables that any model may have.
 const FREE: u64 = 512 << 20;
-/// Bytes of them for each byte of weights, beyond that. Caches of the longest contexts take about as much as the weights;
-/// a small file that asks for far more is damaged, or an attack.
+/// Allowed bytes of states and tables for each byte of weights, beyond [`FREE`]. Caches of the longest contexts take
+/// about as much as the weights. A small file that needs far more is damaged, or an attack.
 const SHARE: u64 = 4;
-/// Bytes of the largest tensor of a step that are in order.
+/// Most bytes of a tensor within a step.
 const TENSOR: u64 = 256 << 20;
 /// Rows of the longest steps.
 const ROWS: usize = 128;
-/// Bytes of one state that every device can bind: WebGPU's smallest limit.
+/// Most bytes of a state that every device can bind: WebGPU's smallest limit.
 const STATE: u64 = 128 << 20;
-/// Tokens of the longest context that is made unasked: its tables of positions are made while the model is loaded.
+/// Longest default context in tokens: its position tables are computed while the model is loaded.
 const LONGEST: usize = 1 << 17;
-/// Tokens by which contexts that memory bounds differ.
+/// Granularity in tokens of contexts that memory limits.
 const STEP: usize = 256;
 
 impl Recipe {
-    /// The longest context that a file's model should have unless another one is asked for: as many tokens as it was trained
-    /// for, but no more than 131,072, than [`Self::check_memory`] allows with `most`, and than take 128 MiB for one state,
-    /// which every device can bind.
+    /// Returns the longest sensible default context of a file's model: that of training, but at most 131,072 tokens. It
+    /// is shorter if [`Self::check_memory`] with `most` refuses it, or if a state would exceed 128 MiB, which every
+    /// device can bind.
     ///
     /// *Errors*: as [`Recipe::new`].
     pub fn longest_context(gguf: &Gguf, kv_cache: KvCache, most: Option<u64>) -> Result<usize, ModelError> {
@@ -57,10 +57,10 @@ impl Recipe {
         Ok(usual.max(few * STEP))
     }
 
-    /// Whether it takes no more memory than it may: `most` bytes for weights and states, or, without a word, no more for
-    /// states than suits its weights.
+    /// Checks the memory of weights and states against the limit `most`. By default, only states are limited: to 512
+    /// MiB or four times the weights, whichever is larger. In this case a step's tensors are limited, too.
     ///
-    /// *Errors*: it takes more; sizes that do not fit together.
+    /// *Errors*: a limit is exceeded; inconsistent sizes.
     pub fn check_memory(&self, most: Option<u64>) -> Result<(), ModelError> {
         let (mut weights, mut made) = (0u64, 0u64);
         for weight in self.weights() {
@@ -88,7 +88,7 @@ impl Recipe {
     }
 }
 
-/// Bytes of a tensor that only a step has.
+/// Returns the bytes of a tensor that exists only within a step; 0 for others.
 fn temporary(tensor: &Tensor) -> u64 {
     if tensor.kind == backend_api::Kind::Temporary { 4 * tensor.shape.len() as u64 } else { 0 }
 }

@@ -1,5 +1,5 @@
-//! Constraints on answers: tokens that cannot come next are forbidden on the device, before one is chosen. Formats,
-//! such as JSON schemas, are in a crate of their own.
+//! Constraints on answers (structured output): tokens that cannot come next are masked on the device before one is
+//! chosen. Formats such as JSON schemas are implemented in a separate crate.
 
 use std::fmt::Debug;
 use std::future::Future;
@@ -11,39 +11,40 @@ use crate::error::ModelError;
 use crate::generate::Sink;
 use crate::session::Session;
 
-/// Bias of a token that cannot come next: it is larger than any logit, so that the token's probability is 0. Shaders
-/// are given no infinities.
+/// Bias of a token that cannot come next. It exceeds every logit, so the token's probability is 0. It is finite, since
+/// shaders may not handle infinities.
 const NEVER: f32 = -1e9;
 
-/// Result of [`Constraint::allow`].
+/// Result of [`Constraint::allow`]: whether the answer may end.
 pub type AllowFuture<'a> = Pin<Box<dyn Future<Output = Result<bool, ModelError>> + 'a>>;
 
-/// Says which tokens may come next in an answer.
+/// Constraint on an answer: decides which tokens may come next.
 pub trait Constraint: Debug {
-    /// Sets the bits of the tokens that may come after those of the answer so far, in which bit `id % 32` of word
-    /// `id / 32` stands for a token; all are clear at first. Gives whether the answer may end there. Tokens that end a text
-    /// are none of an answer: their bits do not matter. It may take its time: in browsers another thread knows it.
+    /// Sets the bits of the tokens that may follow `answer`: bit `id % 32` of word `id / 32`. All bits are clear at
+    /// first. Returns whether the answer may end there. The bits of end-of-generation tokens are ignored. The call may
+    /// wait, for example for another thread in a browser.
     ///
-    /// The answer decides, so that one that was broken off goes on alike; of what was said before, anything may be kept.
+    /// The result must depend only on the answer, so that an interrupted one can be resumed. State of earlier calls may
+    /// be cached.
     ///
-    /// *Errors*: an answer that could not be; a format that takes too much memory or time.
+    /// *Errors*: an answer that violates the constraint; a format that takes too much memory or time.
     fn allow<'a>(&'a self, answer: &'a [u32], tokens: &'a mut [u32]) -> AllowFuture<'a>;
 
-    /// Returns the source of the constraint, for those who know its format: it is saved beside a text, in at most
-    /// [`MAX_CONSTRAINT`] bytes.
+    /// Returns the source of the constraint, in a form that its crate can compile again. It is saved with snapshots,
+    /// and has at most [`MAX_CONSTRAINT`] bytes.
     fn source(&self) -> &str;
 }
 
-/// Bytes of what makes a constraint, at most.
+/// Most bytes of a constraint's source.
 pub const MAX_CONSTRAINT: usize = 256 << 10;
 
-/// A constraint at work in one generation.
+/// Mask of a constraint in one generation.
 pub(crate) struct Mask {
     constraint: Rc<dyn Constraint>,
     bits: Vec<u32>,
-    /// The bits that the device has, if it has any.
+    /// Bits that were written to the device, if any.
     written: Option<Vec<u32>>,
-    /// The biases of the request, and the row that the device gets.
+    /// Biases of the request, and the row that is written to the device.
     biases: Vec<f32>,
     row: Vec<f32>,
 }
@@ -55,8 +56,8 @@ impl Mask {
         Mask { constraint, bits, written: None, biases, row }
     }
 
-    /// Has the next step choose among tokens that may come after those of the answer so far. Gives whether any may: if
-    /// not, the answer ends there.
+    /// Writes the mask of the tokens that may follow the answer so far, for the next step. Returns whether there are
+    /// any; if not, the answer ends.
     pub async fn write(&mut self, session: &mut Session, sink: &Sink<'_>) -> Result<bool, ModelError> {
         self.bits.fill(0);
         let may_end = self.constraint.allow(&sink.tokens, &mut self.bits).await?;

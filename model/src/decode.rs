@@ -1,4 +1,4 @@
-//! Decode steps: several are in flight before one read of the tokens that they produced.
+//! Decode loop: several steps are submitted before their tokens are read.
 
 use backend_api::pace::Mark;
 use backend_api::run::{self, Host, finish_read};
@@ -14,15 +14,15 @@ use crate::log_probs::{MAX_TOP, Told};
 use crate::saving::Saver;
 use crate::session::{Session, no_storage};
 
-/// Resources that a generation decodes with.
+/// Parameters and results of decoding.
 pub(crate) struct Decoding<'a> {
     pub head: Head,
     pub sampling: StepParams,
     pub host: &'a dyn Host,
     pub interval: Interval,
-    /// Tokens of a draft, if the caller says how many.
+    /// Most tokens of a draft, if the caller limits them.
     pub draft_max: Option<usize>,
-    /// Mask of the tokens that may come next, if the text is constrained.
+    /// Mask of the allowed next tokens, if the text is constrained.
     pub mask: Option<Mask>,
     pub total: Total,
 }
@@ -30,37 +30,37 @@ pub(crate) struct Decoding<'a> {
 /// Totals of decoding, over all stretches of a text.
 #[derive(Default)]
 pub(crate) struct Total {
-    /// From the first token of each stretch to its last.
+    /// Time from the first token of each stretch to its last.
     ///
     /// *Units*: milliseconds.
     pub ms: f64,
-    /// Decode steps that are in `steady`: all but those of each stretch's first interval.
+    /// Decode steps that `steady` covers: all except those of each stretch's first interval.
     pub steps: usize,
     pub steady: Stats,
-    /// Tokens of drafts, and those of them that became the text's.
+    /// Drafted tokens, and those that were accepted.
     pub drafted: usize,
     pub accepted: usize,
 }
 
-/// A part of a text that was generated without a break.
+/// A part of a text that was generated without a context shift.
 pub(crate) struct Stretch {
-    /// Why the text ended; none if the context is full.
+    /// Reason why the text ended; absent if the context is full.
     pub finish: Option<Finish>,
-    /// Position of the token after which there was none, because the logits were not finite.
+    /// Position after which no token could be chosen, because the logits were not finite.
     pub broken: Option<usize>,
-    /// How many of the new tokens the session knows already, since they were saved.
+    /// Number of new tokens that the session has recorded already, since they were saved.
     pub known: usize,
-    /// When the first token was there.
+    /// Time of the first token.
     ///
     /// *Units*: milliseconds, as the host's.
     pub first_ms: f64,
 }
 
 impl Session {
-    /// Adds a prompt to the text and decodes until the text ends or the context is full, but at most so many tokens.
-    /// The last `again` tokens of the prompt were decoded before, and are computed one by one as they were then.
+    /// Adds a prompt to the text, and decodes until the text ends, the context is full, or `most` tokens are made. The
+    /// last `again` tokens of the prompt were decoded before, and are recomputed one by one in the same way.
     ///
-    /// Afterwards the session does not know the new tokens yet, but for those that were saved.
+    /// Afterwards the session has not recorded the new tokens, except for those that were saved.
     ///
     /// *Errors*: as [`Self::generate`].
     pub(crate) async fn stretch(
@@ -75,7 +75,7 @@ impl Session {
         let Decoding { head, sampling, host, .. } = *decoding;
         let backend = self.model().backend().clone();
         let (begin, from) = (self.position() + prompt.len(), sink.tokens.len());
-        // A token needs a row of the history.
+        // Each token needs a row of the history.
         let mut budget = most.min(self.n_ctx().saturating_sub(begin));
         let (mut finish, mut steady) = (None, None);
         if let Some(mask) = decoding.mask.as_mut().filter(|_| budget > 0)
@@ -112,7 +112,7 @@ impl Session {
             buffer,
         };
         if budget > 0 {
-            // The first token is awaited by itself: it is what a person waits for.
+            // The first token is read separately, since a person is waiting for it.
             run.made = 1;
             let first = Fetch::begin(&*backend, self, (last, head), begin, 1)?;
             finish = run.accept(self, first, sink).await?;
@@ -130,7 +130,7 @@ impl Session {
         let steps = async {
             while finish.is_none() {
                 if let Some(saver) = saver.as_mut().filter(|saver| saver.is_due(sink.tokens.len(), host.now_ms())) {
-                    // States are those of the tokens that are known once nothing is under way.
+                    // States match the recorded tokens only when no step is pending.
                     if let Some(fetch) = under_way.take() {
                         finish = run.accept(self, fetch, sink).await?;
                     }
@@ -141,8 +141,8 @@ impl Session {
                     interval.skip_to(host.now_ms());
                     continue;
                 }
-                // A draft follows from all tokens so far, so that steps under way are waited for where there may be one.
-                // What may come next in a format follows from the token before likewise.
+                // A draft depends on all tokens so far, and a constraint on the last one. So pending steps are awaited
+                // first if there may be a draft or if there is a constraint.
                 let drafter = self.drafter.as_deref();
                 let may_draft =
                     |drafts: &Drafts| drafts.are_due() || drafter.is_some_and(|drafter| drafter.is_due(drafts));
@@ -174,7 +174,8 @@ impl Session {
         };
         let decoded = steps.await;
         drop(joined);
-        // Steps past the end, or before a failure: nobody wants their tokens, but the read must be finished.
+        // Steps past the end, or before a failure, make tokens that are not needed. Their read must be finished all the
+        // same.
         let finished = match under_way {
             Some(Fetch { read, count, told, .. }) => {
                 let read = finish_read(&*backend, read, run.bytes(count), host).await;
@@ -199,24 +200,24 @@ impl Session {
     }
 }
 
-/// Tokens that may come next.
+/// A draft: tokens that may come next.
 struct Draft {
     tokens: Vec<u32>,
-    /// Whether a small model made it.
+    /// Whether the draft model made it.
     is_by_model: bool,
 }
 
-/// A read of tokens in progress.
+/// A pending read of tokens.
 struct Fetch {
     read: ReadId,
-    /// Position of the first.
+    /// Position of the first token.
     first: usize,
     count: usize,
-    /// Draft that is being verified: the model's tokens are read for each of its rows.
+    /// Draft that is being verified: one token of the model is read for each of its rows.
     draft: Option<Draft>,
-    /// A read of what is told of the token.
+    /// Pending read of the token's probabilities.
     told: Option<Told<ReadId>>,
-    /// State of the device before the draft.
+    /// Time mark of the device before the read.
     mark: Option<Mark>,
 }
 
@@ -235,15 +236,15 @@ impl Fetch {
     }
 }
 
-/// The decode steps of one stretch.
+/// Decode steps of one stretch.
 struct Run<'a> {
     /// Position of the first new token.
     begin: usize,
-    /// New tokens at most.
+    /// Most new tokens.
     budget: usize,
-    /// New tokens that submitted steps make, but for those that verify a draft.
+    /// New tokens of the submitted steps, without those of a pending draft.
     made: usize,
-    /// Position of the token after which there was none, because the logits were not finite.
+    /// Position after which no token could be chosen, because the logits were not finite.
     broken: Option<usize>,
     drafts: Option<Drafts>,
     n_vocab: usize,
@@ -255,8 +256,8 @@ struct Run<'a> {
 }
 
 impl Run<'_> {
-    /// Submits a step that verifies a draft, if there is one, or else up to `interval` steps, and begins to read their
-    /// tokens; nothing if the budget is used up.
+    /// Submits a step that verifies a draft or, without one, up to `interval` steps, and begins to read their tokens.
+    /// Returns nothing if the budget is used up.
     async fn submit(&mut self, session: &mut Session, interval: usize) -> Result<Option<Fetch>, ModelError> {
         let (first, left) = (self.begin + self.made, self.budget - self.made);
         let draft = self.draft(session, left).await?;
@@ -287,7 +288,7 @@ impl Run<'_> {
         Ok(Some(Fetch { read: self.backend.read(chosen, 0, rows)?, first, count: rows, draft, told: None, mark }))
     }
 
-    /// The next draft, if there is one that fits into so many rows: what the text has already goes first, as it costs nothing.
+    /// Makes the next draft that fits into `room` rows, if there is one. Lookup comes first, since it is free.
     async fn draft(&self, session: &mut Session, room: usize) -> Result<Option<Draft>, ModelError> {
         let Some(drafts) = &self.drafts else { return Ok(None) };
         if let Some(tokens) = drafts.next(room) {
@@ -302,12 +303,12 @@ impl Run<'_> {
         bytemuck::cast_slice_mut(&mut self.buffer[..count])
     }
 
-    /// How many of the likeliest tokens steps tell of.
+    /// Returns how many of the likeliest tokens each step reports.
     fn likeliest(&self) -> usize {
         MAX_TOP.min(self.n_vocab)
     }
 
-    /// Waits for tokens and hands them on until the text ends.
+    /// Waits for tokens, and passes them on until the text ends.
     async fn accept(
         &mut self,
         session: &mut Session,
@@ -328,7 +329,8 @@ impl Run<'_> {
         let mut count = fetch.count;
         let drafter = session.drafter.as_mut();
         if let Some(Draft { tokens: draft, is_by_model }) = &fetch.draft {
-            // As many as the draft has right, and the one after them: the next step looks for that where the draft's is.
+            // Accepted are the draft's correct tokens and the model's own token after them, which replaces the draft's
+            // in the history.
             let right = draft.iter().zip(&self.buffer).take_while(|(draft, chosen)| draft == chosen).count();
             count = right + 1;
             self.made += count;
@@ -351,14 +353,14 @@ impl Run<'_> {
                 break;
             }
         }
-        // Where steps are done at once, this is the host's only chance to show the tokens and to cancel.
+        // On synchronous devices, this is the host's only chance to show tokens and to cancel.
         run::turn(session.pace.as_mut(), host).await;
         Ok(finish)
     }
 
-    /// Hands on the token at a position; tells whether the text ends there.
+    /// Passes on the token at a position; returns the reason if the text ends.
     fn take(&mut self, token: u32, position: usize, sink: &mut Sink<'_>) -> Option<Finish> {
-        // Logits that are not finite have no best one: its id is -1.
+        // Logits that are not finite have no best token: its id is -1.
         if token as usize >= self.n_vocab {
             self.broken = Some(position - 1);
             return Some(Finish::Stop);

@@ -1,4 +1,4 @@
-//! Where numbers stop being numbers: a step run again, operator by operator.
+//! Diagnosis of results that are not finite: a step is run again, operator by operator.
 
 use std::fmt;
 
@@ -48,15 +48,15 @@ fn is_finite(tensor: &Tensor, bytes: &[u8]) -> bool {
 }
 
 impl Session {
-    /// The error of a step at a position whose logits are not finite. Forgets what was computed of that token on.
+    /// Makes the error of a step whose logits are not finite. Rewinds to before the first bad position.
     pub(crate) async fn not_a_number(&mut self, position: usize, host: &dyn Host) -> ModelError {
-        // Without the place, the error is still true.
+        // The error is also correct without the operator.
         let fault = self.fault(position, host).await.ok().flatten();
         self.rewind(fault.as_ref().map_or(position, |fault| fault.position));
         ModelError::NotANumber { position, fault }
     }
 
-    /// Runs the step of a token again, by primitives alone, with all that they make as outputs.
+    /// Runs the step of a token again without fusion, with all intermediate results as outputs.
     async fn fault(&self, position: usize, host: &dyn Host) -> Result<Option<Fault>, ModelError> {
         let backend = &**self.model().backend();
         let mut graph = self.model().recipe().graph_for(1, Head::Logits, self.capacity)?;
@@ -79,7 +79,7 @@ impl Session {
             program.step(&StepParams::at(at as u32, 1))?;
             let Some(node) = run.broken(at).await? else { return Ok(found) };
             found = Some(Fault::of(run.graph, node, at));
-            // What is read of the states may have been broken by a token before this one.
+            // The states that it reads may have become bad at an earlier position.
             match run.broken_before(node, at).await? {
                 Some(earlier) => at = earlier,
                 None => return Ok(found),
@@ -98,7 +98,7 @@ struct Rerun<'a> {
 }
 
 impl Rerun<'_> {
-    /// The first node of the step at a position with a result that is not finite.
+    /// Returns the first node of the step at a position whose result is not finite.
     async fn broken(&self, position: usize) -> Result<Option<usize>, ModelError> {
         for (index, node) in self.graph.nodes().iter().enumerate() {
             for tensor in node.outputs.iter().map(|id| self.graph.tensor(*id)) {
@@ -114,7 +114,7 @@ impl Rerun<'_> {
         Ok(None)
     }
 
-    /// The first position before this one of which a state that a node reads is not finite.
+    /// Returns the first earlier position at which a state that a node reads is not finite.
     async fn broken_before(&self, node: usize, position: usize) -> Result<Option<usize>, ModelError> {
         let operands = self.graph.operands(&self.graph.nodes()[node]);
         let mut first = None;

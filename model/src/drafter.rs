@@ -1,11 +1,11 @@
-//! Drafts by a small model of the same vocabulary, where what the text has already tells nothing.
+//! Speculative decoding with a draft model of the same vocabulary. It is used where the text itself predicts nothing.
 //!
-//! The small model chooses as the text's own does, with the same seed at the same position, so that draws of models that
-//! agree are the same. What becomes of its drafts is what becomes of any ([`crate::drafts`]): wrong ones cost time.
+//! The draft model samples with the same seed and positions as the main model, so that models which agree draw the same
+//! tokens. Its drafts are verified like all others ([`crate::drafts`]): wrong ones only cost time.
 //!
-//! How much time they may cost is counted in decode steps of the text's own model, so that it is the same on every run. A
-//! draft that was verified gains as many steps as it has right tokens, and loses what the small model's steps and the
-//! further rows of the verifying step cost. What was lost comes back slowly, so that drafts are tried again.
+//! The time they may cost is counted in decode steps of the main model, so that every run does the same. A verified
+//! draft gains a step for each accepted token. It costs the draft model's steps and the additional rows of the
+//! verifying step. Lost credit is regained slowly, so that drafting is tried again.
 //!
 //! *Source*: Y. Leviathan, M. Kalman, Y. Matias, "Fast Inference from Transformers via Speculative Decoding", 2023.
 
@@ -18,64 +18,67 @@ use crate::error::ModelError;
 use crate::session::Session;
 use crate::tokenizer::Tokenizer;
 
-/// Steps that drafts may lose before one of them was right: a try. A small model that costs more than a try can gain has none.
+/// Initial credit in steps, which drafts may lose before one is accepted. A draft model that costs too much never
+/// drafts.
 const START: f64 = 2.5;
-/// Steps that they may lose, however much they gained before.
+/// Highest credit in steps, however much drafts gained.
 const MOST: f64 = 16.0;
-/// Steps that they may lose again after each token that was not drafted: of a text that cannot be drafted, so much.
+/// Credit in steps that is regained for each token that was not drafted. It bounds the cost for texts that cannot be
+/// drafted.
 const REGAINED: f64 = 1.0 / 64.0;
-/// Cost of a further row in a step that verifies drafts, in steps.
+/// Cost of each row of a verifying step, in steps.
 const ROW: f64 = 0.25;
-/// Cost of a token that the small model reads because it did not draft it: many go through one step.
+/// Cost of a token that the draft model reads without having drafted it, relative to one of its steps: many tokens
+/// share a step.
 const READ: f64 = 0.125;
-/// Tokens of the text that the small model has not seen after its own draft: the last of that if it was right, and the one
-/// after it.
+/// Tokens that the draft model has not seen after a draft was accepted: the last one of the draft, and the one after
+/// it.
 const UNSEEN: usize = 2;
-/// Tokens that one of the vocabularies may have beyond the other: families pad them to several sizes.
+/// Largest difference of the vocabularies' sizes: model sizes of a family are padded differently.
 const PADDING: usize = 128;
 
-/// Why a model cannot draft for another. Each message is one line and names the cause and the remedy.
+/// Reason why a model cannot draft for another one. Each message is one line and names the cause and the remedy.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum DraftError {
-    /// A file whose tokens cannot be known.
+    /// One model has no usable tokenizer, so that the vocabularies cannot be compared.
     #[error(
         "{of} has no tokenizer that can be used, so that its tokens cannot be compared; draft with a model of the same family"
     )]
     NoTokenizer {
-        /// Which of the two.
+        /// The model without one.
         of: &'static str,
     },
-    /// Vocabularies of different lengths.
+    /// The vocabularies have different sizes.
     #[error(
         "the model that drafts has {draft} tokens, the model {model}; draft with a model of the same family, whose \
          vocabulary is the same"
     )]
     Sizes {
-        /// Token in the vocabulary of the small model.
+        /// Size of the draft model's vocabulary.
         draft: usize,
-        /// Token in the vocabulary of the model that verifies.
+        /// Size of the main model's vocabulary.
         model: usize,
     },
-    /// A token that means something else.
+    /// A token has different texts in the two vocabularies.
     #[error(
         "token {id} is {draft:?} for the model that drafts and {model:?} for the model; draft with a model of the same \
          family, whose vocabulary is the same"
     )]
     Token {
-        /// The first such.
+        /// The first such token.
         id: u32,
-        /// Text of the token in the small model.
+        /// Its text in the draft model.
         draft: String,
-        /// Text of the token in the model that verifies.
+        /// Its text in the main model.
         model: String,
     },
-    /// States that steps rewrite.
+    /// One model has recurrent states, which cannot be rewound.
     #[error(
         "{of} ({architecture}) rewrites states that cannot be wound back, as wrong drafts must be; go without, or use \
          models whose states are caches"
     )]
     States {
-        /// Which of the two.
+        /// The model with recurrent states.
         of: &'static str,
         /// Its architecture.
         architecture: &'static str,
@@ -83,9 +86,9 @@ pub enum DraftError {
 }
 
 impl DraftError {
-    /// Compares the vocabularies of a model that drafts and of the one that verifies.
+    /// Checks that a draft model has the same vocabulary as the main model.
     ///
-    /// *Errors*: they differ in more than what pads the longer one.
+    /// *Errors*: they differ by more than padding.
     pub fn check(draft: &Tokenizer, model: &Tokenizer) -> Result<(), DraftError> {
         let sizes = [draft.vocab_len(), model.vocab_len()];
         if sizes[0].abs_diff(sizes[1]) > PADDING {
@@ -102,26 +105,26 @@ impl DraftError {
     }
 }
 
-/// A small model that drafts for a text.
+/// A draft model at work for a session.
 pub(crate) struct Drafter {
     session: Session,
     account: Account,
-    /// Tokens of the text's model, which a draft may have.
+    /// Vocabulary size of the main model, which bounds the tokens of a draft.
     n_vocab: usize,
-    /// Tokens that the small model may read for nothing: those that the text's own had to read, too.
+    /// Tokens that the draft model may read at no charge: the main model had to read them as well.
     read: usize,
 }
 
-/// Costs and gains of drafts.
+/// Account of the costs and gains of drafts.
 #[derive(Debug)]
 struct Account {
-    /// Cost of a step of the small model, in steps of the large one.
+    /// Cost of a step of the draft model, in steps of the main model.
     cost: f64,
-    /// Steps that drafts may lose.
+    /// Steps that drafts may still lose.
     credit: f64,
     /// Cost of the draft that is being verified.
     spent: f64,
-    /// How many drafts before this one were right from end to end.
+    /// Number of consecutive drafts that were accepted completely.
     right: usize,
 }
 
@@ -130,27 +133,28 @@ impl Account {
         Account { cost, credit: START, spent: 0.0, right: 0 }
     }
 
-    /// Returns the cost of a draft that is verified in so many rows, if the small model has `unseen` tokens of the
-    /// text to read, all but `read` of them at the drafts' expense.
+    /// Returns the cost of a draft that is verified in `rows` rows. The draft model has `unseen` tokens to read, of
+    /// which `read` are at no charge.
     fn price(&self, rows: usize, unseen: usize, read: usize) -> f64 {
         let steps = rows - 2 + unseen.min(UNSEEN);
         let more = unseen.saturating_sub(UNSEEN).saturating_sub(read);
         self.cost * (steps as f64 + READ * more as f64) + ROW * rows as f64
     }
 
-    /// Rows of a step that verifies the next draft, of these the longest that is worth a try.
+    /// Chooses the rows of the next verifying step: the longer one if recent drafts were accepted and it is affordable,
+    /// else the shorter one. Returns nothing if neither is affordable or fits `room`.
     fn rows(&self, [short, long]: [usize; 2], room: usize, unseen: usize, read: usize) -> Option<usize> {
         let may = |rows: &usize| *rows <= room && self.price(*rows, unseen, read) <= self.credit;
         [long].into_iter().filter(|_| self.right >= SURE).chain([short]).find(may)
     }
 
-    /// Takes note of what became of a draft.
+    /// Records how many tokens of a draft were accepted.
     fn judged(&mut self, drafted: usize, accepted: usize) {
         self.right = if accepted == drafted { self.right + 1 } else { 0 };
         self.credit = (self.credit + accepted as f64 - self.spent).min(MOST);
     }
 
-    /// Takes note of tokens that were not drafted.
+    /// Records tokens that were not drafted.
     fn went_without(&mut self, tokens: usize) {
         let regained = self.credit + REGAINED * tokens as f64;
         self.credit = self.credit.max(regained.min(START));
@@ -158,19 +162,20 @@ impl Account {
 }
 
 impl Drafter {
-    /// Makes a drafter of a session whose steps cost so much, in steps of a model with so many tokens.
+    /// Makes a drafter with a session of the draft model. A step of it costs `cost` steps of the main model, which has
+    /// `n_vocab` tokens.
     pub fn new(mut session: Session, cost: f64, n_vocab: usize) -> Drafter {
-        // What it has not seen after a draft is decoded: a program of so few rows would be one more to compile.
+        // The unseen tokens after a draft are decoded: a prefill program for so few rows would be one more to compile.
         session.set_least_prompt(UNSEEN + 1);
         Drafter { session, account: Account::new(cost), n_vocab, read: usize::MAX }
     }
 
-    /// Takes note that the text's own model has read so many tokens.
+    /// Records that the main model has read so many tokens.
     pub fn begin(&mut self, read: usize) {
         self.read = self.read.max(read);
     }
 
-    /// Rows of a step that verifies the next draft, if it is worth a try.
+    /// Returns the rows of the next verifying step, if a draft is worthwhile.
     fn rows(&self, drafts: &Drafts, room: usize) -> Option<usize> {
         let text = drafts.text();
         let unseen = &text[self.session.reusable(text)..];
@@ -180,13 +185,13 @@ impl Drafter {
         self.account.rows(drafts.lengths(), room, unseen.len(), self.read).filter(|_| known)
     }
 
-    /// Whether there will be a draft once all tokens are known.
+    /// Returns whether there will be a draft once all tokens are known.
     pub fn is_due(&self, drafts: &Drafts) -> bool {
         self.rows(drafts, usize::MAX).is_some()
     }
 
-    /// The next draft, if there is one that fits into so many rows and is worth a try. It is chosen as the text's tokens are,
-    /// but for what changes their chances.
+    /// Makes the next draft, if one fits into `room` rows and is worthwhile. Tokens are sampled as in the main model,
+    /// but without penalties and biases.
     ///
     /// *Errors*: as [`Session::generate`].
     pub async fn next(
@@ -211,30 +216,30 @@ impl Drafter {
             session.submit(1, head, &StepParams { position: position as u32, rows: 1, ..*sampling }, host).await?;
         }
         session.read_history(text.len(), &mut draft, host).await?;
-        // Of a token that the text cannot have, or of none, as logits may be that are no numbers, another takes the place.
+        // A token that the main model does not have (or garbage after logits that are not finite) is replaced.
         let known = draft.iter().take_while(|token| (**token as usize) < self.n_vocab).count();
         session.know(&draft[..known.min(draft.len() - 1)]);
         draft[known..].fill(0);
         Ok(Some(draft))
     }
 
-    /// Takes note of what became of a draft.
+    /// Records how many tokens of a draft were accepted.
     pub fn judged(&mut self, drafted: usize, accepted: usize) {
         self.account.judged(drafted, accepted);
     }
 
-    /// Takes note of tokens that were not drafted.
+    /// Records tokens that were not drafted.
     pub fn went_without(&mut self, tokens: usize) {
         self.account.went_without(tokens);
     }
 }
 
 impl Session {
-    /// Has a small model of the same vocabulary draft what comes next, in a session of its own; `cost` is what a decode step
-    /// of it costs, in steps of this model ([`Model::step_cost`](crate::Model::step_cost)). No token changes by that. Where
-    /// drafts do not pay, or the backend verifies none, there are none.
+    /// Attaches a draft model of the same vocabulary, with a session of its own. `cost` is the cost of its decode step
+    /// in steps of this model ([`Model::step_cost`](crate::Model::step_cost)). Drafts do not change any token. They are
+    /// not made where they do not pay off, or if the backend cannot verify them.
     ///
-    /// *Errors*: states of either model cannot be wound back.
+    /// *Errors*: either model has states that cannot be rewound.
     pub fn set_draft(&mut self, draft: Session, cost: f64) -> Result<(), DraftError> {
         for (session, of) in [(&*self, "the model"), (&draft, "the model that drafts")] {
             if !session.rewritten.is_empty() {
@@ -246,7 +251,7 @@ impl Session {
         Ok(())
     }
 
-    /// Waits for tokens of the history from a position on.
+    /// Reads tokens from the device's history, from a position on.
     async fn read_history(&mut self, first: usize, tokens: &mut [u32], host: &dyn Host) -> Result<(), ModelError> {
         let (backend, history) = (self.model().backend().clone(), self.history()?);
         let mark = self.pace.as_ref().map(backend_api::Pace::mark);
@@ -271,7 +276,7 @@ mod tests {
             let mut lost = 0.0;
             let mut tokens = 0;
             while tokens < 2000 {
-                // Each verifying step gives one token at least.
+                // Each verifying step gives at least one token.
                 match account.rows([4, 8], usize::MAX, UNSEEN, 0) {
                     Some(rows) => {
                         account.spent = account.price(rows, UNSEEN, 0);

@@ -1,58 +1,58 @@
-//! Drafts by prompt lookup: where the last tokens of a text stood before, what followed then may follow again. Where they are
-//! new, a small model may draft ([`crate::drafter`]).
+//! Speculative decoding by prompt lookup: if the last tokens of a text occurred before, the tokens that followed then
+//! are drafted. If they did not, a draft model may draft ([`crate::drafter`]).
 //!
-//! A draft is verified in one step of several rows, which gives the model's own token after each of them; those up to the
-//! first that differs are the text's. So the text is the same as without drafts, and a draft that is wrong costs time.
+//! A draft is verified in one step of several rows, which gives the model's own token after each row. Tokens are
+//! accepted up to the first difference. So the text is the same as without drafts, and a wrong draft only costs time.
 //!
 //! *Source*: A. Saxena, "Prompt Lookup Decoding", 2023.
 
-/// Tokens that must have stood together before: of fewer, too many are found by chance.
+/// Length of the n-gram to look up. Shorter ones match by chance too often.
 const GRAM: usize = 3;
-/// So many tokens must have been guessed right, one by one, before the first draft is made. Guesses cost nothing: a text that
-/// does not repeat itself has no drafts, and no program of several rows is compiled for it.
+/// Least number of correct guesses before the first draft. Guesses are free, so a text without repetition gets no
+/// drafts, and no program of several rows is compiled for it.
 const PROVEN: usize = 8;
-/// Rejected tokens that a text may have at most, however many were right before.
+/// Most tokens that may be rejected, however many guesses were correct.
 const MOST_CREDIT: usize = 16;
-/// After so many right drafts the next one is as long as it may be.
+/// Number of consecutive accepted drafts after which the longer length is used.
 pub(crate) const SURE: usize = 2;
 
-/// Returns the tokens that followed the last tokens of a text where they stood before, the last time; they repeat if
-/// they reach the end. Nothing if the last tokens are new.
+/// Returns the tokens that followed the last occurrence of the text's last n-gram, cyclically repeated if they reach
+/// the end. Empty if the n-gram is new.
 fn lookup(text: &[u32], len: usize) -> Vec<u32> {
     let (Some(gram), Some((_, before))) = (text.last_chunk::<GRAM>(), text.split_last()) else { return Vec::new() };
-    // Some microseconds for a text of thousands of tokens, where a step of the model takes milliseconds.
+    // This takes microseconds for thousands of tokens, while a step of the model takes milliseconds.
     match before.windows(GRAM).rposition(|window| window == gram) {
         Some(at) => text[at + GRAM..].iter().cycle().take(len).copied().collect(),
         None => Vec::new(),
     }
 }
 
-/// Makes drafts for a text, as many and as long as they proved to be worth.
+/// Drafts of a text. Their number and length depend on how well earlier guesses did.
 pub(crate) struct Drafts {
     text: Vec<u32>,
-    /// Rows of a step that verifies a draft, the text's last token included.
+    /// Rows of a verifying step, short and long, including the text's last token.
     rows: [usize; 2],
-    /// Lengths of drafts by a small model.
+    /// Rows of a step that verifies a draft of the draft model, short and long.
     lengths: [usize; 2],
-    /// How many drafts before this one were right from end to end.
+    /// Number of consecutive drafts that were accepted completely.
     right: usize,
-    /// Guesses that were right beyond those that were wrong: tokens that may be rejected.
+    /// Correct guesses minus wrong ones: tokens that may be rejected.
     credit: usize,
-    /// Guesses that must still be right before the first draft.
+    /// Correct guesses that are still needed before the first draft.
     unproven: usize,
-    /// Whether the text's last token was guessed right.
+    /// Whether the last token was guessed correctly.
     repeats: bool,
-    /// Tokens of all drafts so far.
+    /// Number of drafted tokens.
     pub drafted: usize,
-    /// Those of them that became the text's.
+    /// Number of accepted tokens.
     pub accepted: usize,
 }
 
 impl Drafts {
-    /// Drafts for a text that begins with these tokens, of so many at most, once `after` were foreseen; none if those are too few
-    /// to gain anything.
+    /// Makes the drafts of a text that begins with these tokens, with at most `most` tokens each. They begin once
+    /// `after` tokens were guessed correctly. Returns nothing if `most` is 0.
     pub fn new(text: Vec<u32>, most: usize, after: usize) -> Option<Drafts> {
-        // Programs are made for powers of two: for two of them, if that takes no time.
+        // Programs have powers of two as rows. Two of them are used if compiling takes no time.
         let rows = 1 << (most + 1).ilog2();
         let lengths = [(rows / 2).max(2), rows];
         let rows = if after == 0 { lengths } else { [rows; 2] };
@@ -70,27 +70,27 @@ impl Drafts {
         })
     }
 
-    /// Takes note that programs which verify drafts were made before.
+    /// Records that programs which verify drafts are compiled already.
     pub fn programs_are_made(&mut self) {
         self.unproven = self.unproven.min(PROVEN);
     }
 
-    /// The text so far.
+    /// Returns the text so far.
     pub fn text(&self) -> &[u32] {
         &self.text
     }
 
-    /// Rows of steps that verify drafts by a small model: short ones, and those that may be long.
+    /// Returns the rows of steps that verify drafts of the draft model: short and long.
     pub fn lengths(&self) -> [usize; 2] {
         self.lengths
     }
 
-    /// Whether there may be a draft once all tokens are known: the text is repeating itself.
+    /// Returns whether there may be a draft once all tokens are known: the text is repeating itself.
     pub fn are_due(&self) -> bool {
         self.unproven == 0 && self.repeats
     }
 
-    /// The next draft, if there is one that fits into so many rows and is worth a try.
+    /// Returns the next draft, if one fits into `room` rows and is worthwhile.
     pub fn next(&self, room: usize) -> Option<Vec<u32>> {
         let rows = self.rows[usize::from(self.right >= SURE && self.rows[1] <= room)];
         if rows > room || !self.are_due() || self.credit < rows - 1 {
@@ -99,7 +99,7 @@ impl Drafts {
         Some(lookup(&self.text, rows - 1)).filter(|draft| !draft.is_empty())
     }
 
-    /// Takes note of tokens of the text, and of whether they would have been guessed.
+    /// Adds tokens to the text, and records whether they would have been guessed.
     pub fn push(&mut self, tokens: &[u32]) {
         for token in tokens {
             let guess = lookup(&self.text, 1).first().copied();
@@ -114,12 +114,12 @@ impl Drafts {
         }
     }
 
-    /// Counts a draft, whoever made it.
+    /// Counts a draft of either kind.
     pub fn count(&mut self, drafted: usize, accepted: usize) {
         (self.drafted, self.accepted) = (self.drafted + drafted, self.accepted + accepted);
     }
 
-    /// Takes note of what became of a draft by lookup.
+    /// Records how many tokens of a lookup draft were accepted.
     pub fn judged(&mut self, drafted: usize, accepted: usize) {
         self.count(drafted, accepted);
         self.right = if accepted == drafted { self.right + 1 } else { 0 };
@@ -137,15 +137,15 @@ mod tests {
         assert!(lookup(&text, 3).is_empty() && lookup(&[], 3).is_empty());
         text.push(3);
         assert_eq!(lookup(&text, 3), [4, 5, 6]);
-        // The text itself goes on after what was found, and repeats that.
+        // The draft continues into the text's end, and repeats cyclically.
         assert_eq!(lookup(&text, 9), [4, 5, 6, 1, 2, 3, 4, 5, 6]);
         assert_eq!(lookup(&[7; 4], 3), [7; 3]);
-        // Of several places the last counts.
+        // If there are several matches, the last one counts.
         text.extend([9, 1, 2, 3]);
         assert_eq!(lookup(&text, 2), [9, 1]);
     }
 
-    /// Drafts for a text that was found to repeat itself.
+    /// Makes the drafts of a text that was found to repeat itself.
     fn proven(most: usize) -> Drafts {
         let mut drafts = Drafts::new([1, 2, 3].repeat(2), most, 0).unwrap();
         drafts.push(&[1, 2, 3].repeat(6));
@@ -159,13 +159,13 @@ mod tests {
             [(3, false), (1, false), (2, false), (3, false), (1, false), (2, false), (3, false), (1, true)]
         {
             drafts.push(&[token]);
-            // The first of them is new after what stands before it.
+            // The first token is new after the ones before it.
             assert_eq!(drafts.are_due(), due && drafts.unproven == 0, "{token}: {}", drafts.unproven);
         }
         drafts.push(&[2]);
         assert!(drafts.are_due());
         assert_eq!(drafts.next(99).unwrap(), [3, 1, 2]);
-        // A token that is not the same again, and then those that follow it.
+        // A token breaks the repetition, and then the repetition resumes.
         for (token, due) in [(7, false), (1, false), (2, false), (3, false), (1, true)] {
             drafts.push(&[token]);
             assert_eq!(drafts.are_due(), due, "{token}");

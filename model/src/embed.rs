@@ -1,7 +1,7 @@
-//! Embeddings: a vector of each text.
+//! Embeddings: a vector for each text.
 //!
-//! Tokens of a text may see each other whatever their order, so all of a text goes through the model in one step, of a
-//! program for as many rows or somewhat more. Rows beyond the text's are computed, but nothing looks at them.
+//! Attention may be bidirectional, so a text goes through the model in a single step, of a program with at least as
+//! many rows. Rows beyond the text are computed and ignored.
 
 use std::collections::HashMap;
 use std::rc::Rc;
@@ -21,19 +21,20 @@ const LEAST_ROWS: usize = 8;
 /// Embedding of a text.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Embedding {
-    /// One vector after the other: one, or one for each token where nothing is pooled.
+    /// The vectors, one after the other: one, or one for each token without pooling.
     pub values: Vec<f32>,
-    /// Numbers of a vector.
+    /// Width of a vector.
     pub width: usize,
 }
 
 impl Embedding {
-    /// The vectors.
+    /// Iterates over the vectors.
     pub fn vectors(&self) -> impl ExactSizeIterator<Item = &[f32]> {
         self.values.chunks_exact(self.width)
     }
 
-    /// Scales the vectors to length 1, so that they compare by their product. A vector of zeros stays as it is.
+    /// Scales the vectors to length 1, so that their dot product is the cosine similarity. A zero vector stays as it
+    /// is.
     pub fn normalized(self) -> Embedding {
         let Embedding { mut values, width } = self;
         for vector in values.chunks_exact_mut(width) {
@@ -45,10 +46,10 @@ impl Embedding {
         Embedding { values, width }
     }
 
-    /// Keeps only the first numbers of each vector. It makes sense with models that were trained for it, and before
-    /// [normalizing](Self::normalized).
+    /// Keeps only the first `width` numbers of each vector. Use it with models that were trained for it (Matryoshka
+    /// embeddings), and before [normalizing](Self::normalized).
     ///
-    /// *Errors*: no numbers would be left.
+    /// *Errors*: `width` is 0, or larger than the vector.
     pub fn shortened(self, width: usize) -> Result<Embedding, ModelError> {
         if width == 0 || width > self.width {
             let why =
@@ -63,19 +64,19 @@ impl Embedding {
 struct Compiled {
     program: Box<dyn Program>,
     output: StorageId,
-    /// Length of a vector.
+    /// Width of a vector.
     width: usize,
-    /// Freed after the program.
+    /// Outputs, which are freed after the program.
     _outputs: Storages,
 }
 
-/// Makes embeddings of texts, one after the other.
+/// Embedder of texts, one at a time.
 pub struct Embedder {
-    // Programs go before the storages that they are bound to. Rows double with every second one, so that all together
-    // have less memory than four of the largest.
+    // Programs are dropped before the storages that they are bound to. Rows double with every second program, so all
+    // programs together take less memory than four of the largest.
     programs: HashMap<usize, Compiled>,
     states: Storages,
-    /// Those of the states that a text leaves traces in.
+    /// Recurrent states, which are reset for each text.
     rewritten: Rewritten,
     model: Rc<Model>,
     pooling: Pooling,
@@ -84,7 +85,9 @@ pub struct Embedder {
 }
 
 impl Embedder {
-    /// *Errors*: the model is none for embeddings; memory; the device was lost.
+    /// Makes an embedder.
+    ///
+    /// *Errors*: not an embedding model; memory; the device was lost.
     pub fn new(model: Rc<Model>) -> Result<Embedder, ModelError> {
         let recipe = model.recipe();
         let pooling = recipe.pooling().ok_or(ModelError::NoPooling { architecture: recipe.architecture() })?;
@@ -101,29 +104,29 @@ impl Embedder {
         Ok(Embedder { programs: HashMap::new(), states, rewritten, model, pooling, history, pace: None })
     }
 
-    /// The model.
+    /// Returns the model.
     pub fn model(&self) -> &Rc<Model> {
         &self.model
     }
 
-    /// How the vectors of a text's tokens become one.
+    /// Returns how the vectors of a text's tokens are pooled.
     pub fn pooling(&self) -> Pooling {
         self.pooling
     }
 
-    /// Has texts be computed at a device's pace, in parts that do not hold it for long.
+    /// Sets the step-time budget of the device: longer steps are split into parts.
     pub fn set_pace(&mut self, pace: Pace) {
         self.pace = Some(pace);
     }
 
-    /// Compiles the program for a text of so many tokens, unless that was done before.
+    /// Compiles the program for a text of so many tokens, unless it is compiled already.
     ///
     /// *Errors*: shader or driver errors, memory, the device was lost.
     pub fn prepare(&mut self, tokens: usize) -> Result<(), ModelError> {
         self.program(rows_for(tokens, self.model.recipe().sizes().n_ctx)).map(|_| ())
     }
 
-    /// The program for so many rows.
+    /// Returns the program for so many rows.
     fn program(&mut self, rows: usize) -> Result<(&mut Compiled, Option<&mut Pace>), ModelError> {
         if !self.programs.contains_key(&rows) {
             let compiled = self.compile(rows)?;
@@ -154,16 +157,16 @@ impl Embedder {
         Ok(Compiled { program, output, width, _outputs: outputs })
     }
 
-    /// Waits until all programs are ready, and the device has done everything so far.
+    /// Waits until all programs are compiled and the device has finished all work.
     ///
-    /// *Errors*: it was lost meanwhile.
+    /// *Errors*: the device was lost.
     pub async fn settle(&self, host: &dyn Host) -> Result<(), ModelError> {
         let backend = &**self.model.backend();
         run::ready(backend, host).await?;
         Ok(read_rows(backend, self.history, 0, 1, &mut [0; 4], host).await?)
     }
 
-    /// The embedding of a text, as the model makes it: not brought to any length.
+    /// Embeds a text. The vector is not normalized.
     ///
     /// *Errors*: no tokens, unknown ones, or more than the context holds; numbers that are not finite; as
     /// [`Self::prepare`]; the device was lost.
@@ -180,7 +183,7 @@ impl Embedder {
         }
         let (backend, history, pooling) = (self.model.backend().clone(), self.history, self.pooling);
         backend.write(history, 0, bytemuck::cast_slice(tokens))?;
-        // Each text begins like the first.
+        // Each text begins with zero states.
         self.rewritten.clear(&*backend)?;
         let rows = rows_for(tokens.len(), sizes.n_ctx);
         let (compiled, pace) = self.program(rows)?;
@@ -200,8 +203,8 @@ impl Embedder {
     }
 }
 
-/// Rows of the program for a text: a power of two, or one and a half of it, so that at most half as many again are
-/// computed for nothing and few programs do for texts of all lengths. No program has more than the context.
+/// Returns the rows of the program for a text: a power of two, or 1.5 times one. At most half as many rows again are
+/// wasted, and few programs suffice for all lengths. No program exceeds the context.
 fn rows_for(tokens: usize, n_ctx: usize) -> usize {
     let power = tokens.max(LEAST_ROWS).next_power_of_two();
     let rows = if tokens <= power / 4 * 3 && power > LEAST_ROWS { power / 4 * 3 } else { power };

@@ -1,4 +1,4 @@
-//! Errors that keep a model from loading or generating.
+//! Errors of loading and running a model.
 
 use crate::diagnose::Fault;
 use crate::drafter::DraftError;
@@ -6,20 +6,19 @@ use crate::gguf::{GgufError, SourceError};
 use crate::snapshot::SnapshotError;
 use crate::stage::StageError;
 
-/// A model that cannot be loaded, or a request that it cannot serve. Each message is one line and names the cause and
-/// the remedy.
+/// Error of loading a model, or of a request. Each message is one line and names the cause and the remedy.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum ModelError {
-    /// The file is no usable GGUF file.
+    /// The file is not a usable GGUF file.
     #[error(transparent)]
     Gguf(#[from] GgufError),
     /// Weights could not be read.
     #[error(transparent)]
     Source(#[from] SourceError),
-    /// A saved session that cannot be used.
+    /// A snapshot cannot be used.
     #[error(transparent)]
     Snapshot(#[from] SnapshotError),
-    /// A model that cannot draft for another.
+    /// The draft model does not suit the model.
     #[error(transparent)]
     Draft(#[from] DraftError),
     /// A step that a stage cannot take.
@@ -28,23 +27,23 @@ pub enum ModelError {
     /// The backend refused or failed.
     #[error(transparent)]
     Backend(#[from] backend_api::Error),
-    /// An architecture that this build lacks.
+    /// The architecture is not supported.
     #[error("the architecture \"{found}\" is not supported, only {supported}; choose another model")]
     Architecture {
-        /// Value in the file.
+        /// Name of the architecture in the file.
         found: String,
-        /// The families that this build has.
+        /// Supported architectures.
         supported: String,
     },
-    /// A hyperparameter that makes no sense, or that this build cannot serve.
+    /// A hyperparameter is invalid or not supported.
     #[error("metadata key \"{key}\": {reason}; choose another file, or convert the model again")]
     Hyper {
         /// The metadata key.
         key: String,
-        /// Fault of its value.
+        /// Reason why the value is refused.
         reason: String,
     },
-    /// A tensor that the architecture needs is absent.
+    /// A required tensor is missing.
     #[error("the tensor \"{name}\" is missing, which {architecture} models need; download or convert the file again")]
     MissingTensor {
         /// Name of the tensor.
@@ -52,23 +51,23 @@ pub enum ModelError {
         /// The architecture.
         architecture: &'static str,
     },
-    /// A tensor of an unusable shape or type.
+    /// A tensor has an unusable shape or type.
     #[error("tensor \"{name}\": {reason}; download or convert the file again")]
     Tensor {
         /// Name of the tensor.
         name: String,
-        /// Fault of the tensor.
+        /// Reason why the tensor is refused.
         reason: String,
     },
-    /// A context longer than the model was trained for, or none.
+    /// The requested context is longer than that of training, or empty.
     #[error("a context of {asked} tokens was asked for, but this model allows 1 to {limit}; ask for one in that range")]
     Context {
-        /// The context asked for.
+        /// Requested context.
         asked: usize,
-        /// The longest possible one.
+        /// Longest possible context.
         limit: usize,
     },
-    /// More memory than the model may take.
+    /// The model exceeds its memory limit.
     #[error(
         "{what} of this model take {bytes} bytes with a context of {n_ctx} tokens, and may take {most}; use a smaller \
          context, a KV cache of fewer bits, or allow more memory"
@@ -76,14 +75,14 @@ pub enum ModelError {
     Memory {
         /// Purpose of the memory.
         what: &'static str,
-        /// How much it takes.
+        /// Required bytes.
         bytes: u64,
-        /// Tokens of the context.
+        /// Size of the context in tokens.
         n_ctx: usize,
-        /// How much it may take.
+        /// Allowed bytes.
         most: u64,
     },
-    /// Experts that the device cannot hold. Each token needs a few of them, but any token may need any.
+    /// The experts do not fit the device. Each token needs only a few of them, but any of them may be needed.
     #[error(
         "the experts of this model take {bytes} bytes, of which {fits} fit the device; choose a model with fewer experts \
          or in a smaller format, or another backend"
@@ -91,7 +90,7 @@ pub enum ModelError {
     Experts {
         /// Bytes of all experts.
         bytes: u64,
-        /// Bytes of those that fit, besides the other weights.
+        /// Bytes of those that fit beside the other weights.
         fits: u64,
     },
     /// More tokens than the context has room for.
@@ -100,14 +99,14 @@ pub enum ModelError {
          with a larger context"
     )]
     ContextFull {
-        /// Tokens to be added.
+        /// Tokens to add.
         tokens: usize,
-        /// Tokens in the context already.
+        /// Tokens already in the context.
         used: usize,
-        /// Capacity of the context.
+        /// Size of the context.
         n_ctx: usize,
     },
-    /// A prompt and as many tokens as were asked for are more than the context holds.
+    /// The prompt and the requested number of tokens exceed the context.
     #[error(
         "a prompt of {prompt} tokens and max_tokens {max_tokens} do not fit a context of {n_ctx}; shorten the prompt, \
          ask for fewer tokens, load the model with a larger n_ctx, or choose the overflow policy stop or shift"
@@ -115,15 +114,15 @@ pub enum ModelError {
     Overflow {
         /// Tokens of the prompt.
         prompt: usize,
-        /// Tokens asked for.
+        /// Requested tokens.
         max_tokens: usize,
-        /// Capacity of the context.
+        /// Size of the context.
         n_ctx: usize,
     },
-    /// There is nothing to continue.
+    /// The prompt is empty.
     #[error("the prompt has no tokens; give at least one, such as the token that begins a text")]
     EmptyPrompt,
-    /// An embedding was asked of a model that is made for text.
+    /// An embedding was requested from a language model.
     #[error(
         "this {architecture} model gives no embeddings, since its file names no pooling; load it with one (mean, cls, \
          last or none), or use an embedding model"
@@ -132,16 +131,16 @@ pub enum ModelError {
         /// The architecture.
         architecture: &'static str,
     },
-    /// Text was asked of an embedding model.
+    /// Text was requested from an embedding model.
     #[error("this {architecture} model makes embeddings and no text; ask it for embeddings, or use a language model")]
     NoText {
         /// The architecture.
         architecture: &'static str,
     },
-    /// An embedding with NaN or infinite numbers.
+    /// An embedding has numbers that are NaN or infinite.
     #[error("there is no embedding, since numbers in it are NaN or infinite; download or convert the file again")]
     NoEmbedding,
-    /// A token id outside the vocabulary.
+    /// A token id is outside the vocabulary.
     #[error("token {id} is not in the vocabulary of {vocab}; use the tokenizer of this model")]
     Token {
         /// The id.
@@ -149,7 +148,7 @@ pub enum ModelError {
         /// Size of the vocabulary.
         vocab: usize,
     },
-    /// Logits that are NaN or infinite: weights are, or numbers grew until they were.
+    /// Logits are NaN or infinite, because weights are, or because numbers overflowed.
     #[error(
         "there is no next token, since numbers are NaN or infinite {}; download or convert the file again, or keep the KV \
          cache in f32",
@@ -158,13 +157,13 @@ pub enum ModelError {
     NotANumber {
         /// Position of the token whose logits are not finite.
         position: usize,
-        /// Where it begins, if running the step again shows it.
+        /// First operator with a bad result, if running the step again finds it.
         fault: Option<Fault>,
     },
-    /// An answer that cannot be in the format that was asked for.
+    /// The answer cannot satisfy the requested format.
     #[error("{0}")]
     Constraint(String),
-    /// An option out of range.
+    /// An option is out of range.
     #[error("{0}")]
     Options(String),
 }

@@ -1,4 +1,4 @@
-//! Brings weights from a file to a device, a piece at a time.
+//! Upload of weights from a file to a device, in chunks.
 
 use std::ops::Range;
 
@@ -15,26 +15,26 @@ use crate::identity::{Identifier, Identity};
 use crate::load::{Model, file_bytes};
 use crate::session::no_storage;
 
-/// Bytes of a tensor that are in host memory at a time, but for rows so long that [`ROW_ALIGN`] of them are more.
+/// Bytes of a tensor that are in host memory at a time; more if [`ROW_ALIGN`] rows are longer than that.
 const PIECE: usize = 4 << 20;
-/// Bytes after which the device must have taken in everything before more is written: until then the driver holds them.
+/// Bytes that may be written before the device must have processed all earlier ones, which the driver holds until then.
 const IN_FLIGHT: usize = 128 << 20;
 
-/// Where the time of loading weights went. The stages follow each other for a piece, but what a server, a disk or a
-/// device does for one goes on beside those of another: a stage that takes no time here was hidden by the others.
+/// Times of loading weights, by phase. Phases of a chunk are sequential, but a server, disk or device works on one
+/// chunk while another is in a different phase. A phase that takes no time was hidden by the others.
 ///
 /// *Units*: milliseconds.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize)]
 pub struct LoadTimes {
     /// Bytes of the file that were read.
     pub bytes: u64,
-    /// Waiting for bytes of the file, and copying them to where they are repacked.
+    /// Time of waiting for the file's bytes, and of copying them to the repacking buffer.
     pub read_ms: f64,
-    /// Repacking and handing over to the driver.
+    /// Time of repacking and of passing bytes to the driver.
     pub write_ms: f64,
-    /// Giving the event loop its turn, and waiting until the device has taken in what was handed over.
+    /// Time of event-loop turns, and of waiting for the device to process writes.
     pub device_ms: f64,
-    /// All of it.
+    /// Total time.
     pub total_ms: f64,
 }
 
@@ -51,7 +51,7 @@ pub(crate) async fn fill(
     for weight in recipe.weights() {
         parts.extend(Part::of(weight, model.weight(&weight.name).ok_or_else(|| no_storage(&weight.name))?));
     }
-    // In the order of the file: over a network, each step back is a request of its own.
+    // Over a network, each step back in the file is a separate request, so parts are in the file's order.
     parts.sort_by_key(|part| part.tensors.first().map_or(0, |tensor| tensor.offset));
     let mut loader = Loader {
         source,
@@ -70,30 +70,31 @@ pub(crate) async fn fill(
     Ok((loader.identifier.finish(), LoadTimes { total_ms: host.now_ms() - start, ..loader.times }))
 }
 
-/// The rows that a tensor is written in: its matrices lie one below the other, and a vector has rows of one number.
+/// Returns the number of rows in which a tensor is written. Matrices of a tensor are stacked; a vector has rows of one
+/// number.
 fn rows_of(tensor: &TensorInfo) -> usize {
     let (_, outer) = tensor.shape.split_last().unwrap_or((&1, &[]));
     if outer.is_empty() { tensor.shape.iter().product() } else { outer.iter().product() }
 }
 
-/// Bytes that tensors of the file, or none, give to a storage at once.
+/// Bytes that are written to a storage together, from zero or more tensors of the file.
 struct Part<'a> {
     weight: &'a Weight,
     id: StorageId,
-    /// The storage's row that it begins at.
+    /// First row of the storage.
     first: usize,
     tensors: &'a [TensorInfo],
 }
 
 impl<'a> Part<'a> {
-    /// All of a weight.
+    /// Splits a weight into parts.
     fn of(weight: &'a Weight, id: StorageId) -> Vec<Part<'a>> {
         match &weight.contents {
             Contents::Tensors(tensors) => {
                 let (mut parts, mut from, mut first, mut rows) = (Vec::new(), 0, 0, 0);
                 for (at, tensor) in tensors.iter().enumerate() {
                     rows += rows_of(tensor);
-                    // Few rows are written together with those that follow.
+                    // A few rows are written together with those that follow.
                     if rows.is_multiple_of(ROW_ALIGN) || at + 1 == tensors.len() {
                         parts.push(Part { weight, id, first, tensors: &tensors[from..=at] });
                         (from, first) = (at + 1, rows);
@@ -116,7 +117,7 @@ struct Loader<'a> {
     buffer: Vec<u8>,
     identifier: Identifier,
     times: LoadTimes,
-    /// Bytes written since the device was known to have done everything.
+    /// Bytes that were written since the device last finished all work.
     in_flight: usize,
 }
 
@@ -142,7 +143,7 @@ impl Loader<'_> {
                         return Err(ModelError::Tensor { name: tensor.name.to_string(), reason });
                     }
                 }
-                // At position 0 nothing is turned, at 1 everything by its angle.
+                // The row of position 0 has no rotation, and that of position 1 each angle once.
                 self.identifier.positions(&table.rows(0..2));
                 self.positions(weight, id, |positions| table.rows(positions)).await?;
             }
@@ -151,7 +152,7 @@ impl Loader<'_> {
         Ok(())
     }
 
-    /// Writes a table of a row for each position.
+    /// Writes a table with a row for each position.
     async fn positions(
         &mut self,
         weight: &Weight,
@@ -180,7 +181,7 @@ impl Loader<'_> {
         let step = (PIECE / row / ROW_ALIGN).max(1) * ROW_ALIGN;
         for from in (0..rows).step_by(step) {
             let n = step.min(rows - from);
-            // Tensors may be larger than what 32 bits address.
+            // A tensor may be larger than 4 GiB.
             self.read(tensor.offset + from as u64 * row as u64, n * row).await?;
             if from == 0 {
                 self.identifier.tensor(tensor, &self.buffer);
@@ -195,7 +196,7 @@ impl Loader<'_> {
         Ok(())
     }
 
-    /// Writes tensors that are too small to be written each by itself.
+    /// Writes tensors that are too small to be written separately.
     async fn pieces(
         &mut self,
         tensors: &[TensorInfo],
@@ -221,7 +222,7 @@ impl Loader<'_> {
         self.write(id, first, &all).await
     }
 
-    /// Hands bytes to the device, and waits now and then until it has taken them in.
+    /// Writes bytes to the device, and sometimes waits until it has processed them.
     async fn write(&mut self, id: StorageId, row: usize, bytes: &[u8]) -> Result<(), ModelError> {
         let start = self.host.now_ms();
         self.backend.write(id, row, bytes)?;
@@ -239,7 +240,7 @@ impl Loader<'_> {
         Ok(())
     }
 
-    /// Fills the buffer.
+    /// Reads bytes of the file into the buffer.
     async fn read(&mut self, offset: u64, len: usize) -> Result<(), ModelError> {
         let start = self.host.now_ms();
         self.buffer.resize(len, 0);
@@ -251,7 +252,7 @@ impl Loader<'_> {
     }
 }
 
-/// The values of a vector; recipes take no other formats for them.
+/// Converts the values of a vector to floats. Recipes accept no other formats for vectors.
 fn dense(format: Format, bytes: &[u8]) -> Vec<f32> {
     let halves = bytes.chunks_exact(2).map(|b| u16::from_le_bytes([b[0], b[1]]));
     match format {

@@ -1,4 +1,4 @@
-//! Generation: a prompt, and tokens after it until the text ends.
+//! Generation: prefill of a prompt, and decoding until the text ends.
 
 use std::borrow::Cow;
 
@@ -19,20 +19,20 @@ use crate::tokenizer::Tokenizer;
 use crate::words::Words;
 use backend_api::run::Host;
 
-/// Why a generation ended.
+/// Reason why a generation ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Finish {
     /// A stop token or stop string was produced.
     Stop,
-    /// As many tokens as asked for, or the context is full.
+    /// The limit of tokens is reached, or the context is full.
     Length,
-    /// The caller cancelled.
+    /// The caller cancelled the generation.
     Cancelled,
 }
 
 impl Finish {
-    /// Its name in JSON.
+    /// Returns the name in JSON.
     pub fn name(self) -> &'static str {
         match self {
             Finish::Stop => "stop",
@@ -42,71 +42,72 @@ impl Finish {
     }
 }
 
-/// A generation that ended.
+/// Result of a generation.
 #[derive(Debug, Clone)]
 pub struct Generation {
-    /// Tokens of the prompt that had to be computed.
+    /// Prompt tokens that were computed.
     pub prompt_tokens: usize,
-    /// Tokens before them, which the session had computed already.
+    /// Prompt tokens before them, which the session had already computed (prefix cache).
     pub cached_tokens: usize,
-    /// The new tokens, without the stop token; those that were done before are among them.
+    /// The new tokens, without the stop token. Includes those of `options.done`.
     pub tokens: Vec<u32>,
     /// Their text, without the stop string.
     pub text: String,
-    /// Why it ended.
+    /// Reason for the end.
     pub finish: Finish,
-    /// From the start to the first token.
+    /// Time from the start to the first token.
     ///
     /// *Units*: milliseconds.
     pub prefill_ms: f64,
-    /// From one token to the next, on average, where no others had to make room between them.
+    /// Mean time from one token to the next, without the time for dropping old tokens.
     ///
     /// *Units*: milliseconds; 0 if there was no second token.
     pub decode_ms_per_token: f64,
-    /// Decode steps that [`Self::steady`] covers; a draft counts as those that it saved.
+    /// Decode steps that [`Self::steady`] covers. A verified draft counts as the steps that it saved.
     pub steady_steps: usize,
-    /// Counters of the backend over all decode steps but those of the first interval, reads included.
+    /// Counters of the backend over all decode steps except those of the first interval; includes reads.
     pub steady: Stats,
-    /// Tokens that were drafted, from what the text had already or by a small model.
+    /// Drafted tokens, from the text itself or from a draft model.
     pub drafted_tokens: usize,
-    /// Those of them that the model chose, too: so many steps were saved.
+    /// Drafted tokens that the model accepted: the number of saved steps.
     pub accepted_tokens: usize,
     /// Overflow of the context, if the text outgrew it.
     pub overflow: Option<Overflowed>,
-    /// How likely the new tokens were, if that was asked for; of those that were done before nothing is known any more.
+    /// Probabilities of the new tokens, if they were requested. Those of `options.done` are not included.
     pub log_probs: Vec<LogProb>,
 }
 
 impl Generation {
-    /// Returns the tokens of the text that are in the context afterwards: those that were continued, and the new
-    /// ones.
+    /// Returns the tokens in the context after the generation, from `text`: all of the prompt and the new tokens,
+    /// without those that were dropped.
     pub fn context<'t>(&self, text: &'t [u32]) -> Cow<'t, [u32]> {
         self.overflow.map_or(text.into(), |overflow| overflow.context(text))
     }
 }
 
-/// Report of each new token as it arrives. Between two steps of a long prompt a report has neither token nor text, so that the
-/// caller may cancel.
+/// Event of a generation. Between two steps of a long prompt, it has neither token nor text, so that the caller may
+/// cancel.
 #[derive(Debug, Clone, Copy)]
 pub struct Piece<'a> {
-    /// The token; none when text that was held back is reported at the end, and while a prompt is computed.
+    /// The token; absent during the prompt, and for held-back text that is released at the end.
     pub token: Option<u32>,
-    /// Text that is certain by now: it may be empty, or include that of earlier tokens.
+    /// Text that is final by now. It may be empty, or include the text of earlier tokens.
     pub text: &'a str,
-    /// Overflow of the context so far, reported before the remaining tokens are computed again; none with a token.
+    /// Overflow of the context so far, reported before the remaining tokens are recomputed; never together with a
+    /// token.
     pub overflow: Option<Overflowed>,
-    /// How likely the token was, if that was asked for.
+    /// Probability of the token, if it was requested.
     pub log_prob: Option<&'a LogProb>,
 }
 
 impl Piece<'_> {
-    /// Whether it tells nothing, but that a prompt is computed.
+    /// Returns whether it is only the event between two steps of a prompt.
     pub fn is_pause(&self) -> bool {
         self.token.is_none() && self.text.is_empty() && self.overflow.is_none()
     }
 }
 
-/// Takes tokens until the text ends.
+/// Receiver of tokens: it detects the end of the text and reports events.
 pub(crate) struct Sink<'a> {
     options: &'a GenerateOptions,
     tokenizer: Option<&'a Tokenizer>,
@@ -115,27 +116,27 @@ pub(crate) struct Sink<'a> {
     on_piece: &'a mut dyn FnMut(Piece<'_>),
     pub tokens: Vec<u32>,
     log_probs: Vec<LogProb>,
-    /// That of the next token.
+    /// Probability of the next token.
     log_prob: Option<LogProb>,
 }
 
 impl Sink<'_> {
-    /// The tokens that end the text.
+    /// Returns the tokens that end the text.
     pub fn stop_tokens(&self) -> &[u32] {
         self.stop_tokens
     }
 
-    /// How many of the likeliest tokens are wanted for each place.
+    /// Returns how many of the likeliest tokens to report at each position.
     pub fn top(&self) -> usize {
         self.options.log_probs.unwrap_or(0)
     }
 
-    /// Reports the next token with this probability.
+    /// Sets the probability of the next token.
     pub fn tell_next(&mut self, log_prob: LogProb) {
         self.log_prob = Some(log_prob);
     }
 
-    /// Whether the text ends here.
+    /// Takes a token; returns the reason if the text ends.
     pub fn push(&mut self, token: u32) -> Option<Finish> {
         if self.is_cancelled() {
             return Some(Finish::Cancelled);
@@ -147,13 +148,13 @@ impl Sink<'_> {
         self.options.cancel.as_ref().is_some_and(|c| c.get())
     }
 
-    /// Lets the caller cancel between two steps of a prompt. Whether it goes on.
+    /// Reports an event between two steps of a prompt; returns whether the generation goes on.
     pub fn goes_on(&mut self) -> bool {
         (self.on_piece)(Piece { token: None, text: "", overflow: None, log_prob: None });
         !self.is_cancelled()
     }
 
-    /// Whether the text ends here; the caller is told of the token unless it knows it.
+    /// Takes a token, and reports it if `tell` is set; returns the reason if the text ends.
     fn take(&mut self, token: u32, tell: bool) -> Option<Finish> {
         if self.stop_tokens.contains(&token) {
             return Some(Finish::Stop);
@@ -168,19 +169,19 @@ impl Sink<'_> {
         if stopped { Some(Finish::Stop) } else { self.full() }
     }
 
-    /// Whether there are as many tokens as were asked for.
+    /// Returns [`Finish::Length`] if the limit of tokens is reached.
     fn full(&self) -> Option<Finish> {
         (self.tokens.len() >= self.options.most()).then_some(Finish::Length)
     }
 
-    /// Reports that tokens made room.
+    /// Reports that old tokens were dropped.
     fn overflowed(&mut self, overflow: Option<Overflowed>) {
         if overflow.is_some() {
             (self.on_piece)(Piece { token: None, text: "", overflow, log_prob: None });
         }
     }
 
-    /// Reports what was held back, and returns tokens, text and how likely it was.
+    /// Reports held-back text, and returns the tokens, the text and the probabilities.
     fn finish(mut self) -> (Vec<u32>, String, Vec<LogProb>) {
         let text = self.words.finish();
         if !text.is_empty() {
@@ -190,28 +191,28 @@ impl Sink<'_> {
     }
 }
 
-/// A generation that was checked: what is in the context when it begins, and how tokens are drawn.
+/// Start of a generation whose request was checked.
 struct Begin {
     room: Room,
     head: Head,
     sampling: StepParams,
-    /// The position of the text that its generated part begins at.
+    /// Position in the text at which its generated part begins.
     written: usize,
 }
 
 impl Session {
-    /// Adds a prompt to the text and generates what follows. Afterwards the session knows the prompt and all new
-    /// tokens but the last, whose keys and values may not have been computed; of a text that outgrew the context, what
-    /// is left of it.
+    /// Adds a prompt to the session's text and generates the continuation. Afterwards the session has the prompt and
+    /// all new tokens except the last, whose keys and values may not have been computed. If the context overflowed, it
+    /// has the remaining tokens.
     ///
-    /// A generation that was broken off, say because a device was lost, goes on where it was if the prompt ends with the
-    /// tokens that it gave, which the options name: what is drawn follows from the seed and the position in the
-    /// context, and what is in the context from the length of the text.
+    /// An interrupted generation, for example after the loss of a device, can be resumed: the prompt then ends with the
+    /// tokens that it gave, and `options.done` lists them. The result is the same, since sampling depends only on the
+    /// seed and the position in the context, and the context depends only on the length of the text.
     ///
-    /// Without a tokenizer there is no text, and nothing but `options.stop_tokens` stops before `max_tokens`.
+    /// Without a tokenizer there is no text, and only `options.stop_tokens` can stop before `max_tokens`.
     ///
-    /// *Errors*: a prompt that is empty, too long for the context, or has unknown tokens; more tokens asked for than
-    /// fit, where [`Overflow::Error`](crate::Overflow::Error) says so; options out of range; what the backend returns; logits that are not
+    /// *Errors*: a prompt that is empty, too long for the context, or has unknown tokens; more tokens than fit, with
+    /// [`Overflow::Error`](crate::Overflow::Error); options out of range; those of the backend; logits that are not
     /// finite.
     pub async fn generate(
         &mut self,
@@ -231,7 +232,7 @@ impl Session {
         self.begun(prompt, tokens, begin, sink, host).await
     }
 
-    /// Generates what follows a text, of which the beginning that was computed before is used again.
+    /// Generates the continuation of a text. Reuses the beginning that the session has already computed.
     ///
     /// *Errors*: as [`Self::generate`].
     pub async fn generate_after(
@@ -249,7 +250,7 @@ impl Session {
         self.begun(rest, text.len(), begin, sink, host).await
     }
 
-    /// Refuses what [`Self::generate_after`] would refuse of a text of so many tokens, before its turn comes.
+    /// Checks a request for a text of so many tokens, as [`Self::generate_after`] would, without computing anything.
     ///
     /// *Errors*: options out of range; a text that does not fit the context.
     pub fn check_request(
@@ -261,7 +262,7 @@ impl Session {
         self.checked(tokens, options, tokenizer).map(|_| ())
     }
 
-    /// Refuses what cannot be, before anything is computed. The text has so many tokens.
+    /// Checks the request for a text of so many tokens, before anything is computed.
     fn checked(
         &self,
         tokens: usize,
@@ -307,11 +308,11 @@ impl Session {
         host: &dyn Host,
     ) -> Result<Generation, ModelError> {
         let since = begin.room.since(tokens).unwrap_or(tokens);
-        // Tokens that were decoded before are computed one by one again, so that they are rounded alike.
+        // Tokens of `done` were decoded one by one, and are recomputed in the same way so that they are rounded alike.
         let again = sink.options.done.len().min(since).min(prompt.len().saturating_sub(1));
         let ended = self.run(prompt, again, begin, sink, host).await;
         if ended.is_err() {
-            // What is under way holds memory. The error that counts is the first one.
+            // Submitted steps hold memory. The first error is the one to return.
             let _ = self.settle_states(host).await;
         }
         ended
@@ -328,8 +329,8 @@ impl Session {
         let (options, start, cached_tokens) = (sink.options, host.now_ms(), self.position());
         let mask = options.constraint.clone();
         let mask = mask.map(|constraint| Mask::new(constraint, &options.adjust, self.model().recipe().sizes().n_vocab));
-        // Of a token that is told of, all is read before the next step rewrites it. What may come next in a format
-        // follows from the token before.
+        // For log probabilities, everything is read before the next step overwrites it. With a constraint, the allowed
+        // tokens depend on the token before.
         let one_by_one = options.log_probs.is_some() || mask.is_some();
         let interval = Interval::new(if one_by_one { Some(1) } else { options.fetch_interval }, start);
         let draft_max = if one_by_one { Some(0) } else { options.draft_max };
@@ -340,7 +341,7 @@ impl Session {
         let told = options.done.len().saturating_sub(options.untold);
         let taken = options.done.iter().enumerate().find_map(|(at, token)| sink.take(*token, at >= told));
         let ended = taken.or_else(|| sink.full());
-        // A text that had to make room is not saved any more: who goes on from what was saved makes the same room.
+        // A text that overflowed is not saved any more: a resumed one drops the same tokens again.
         let saving = options.saving.as_ref().filter(|_| room.so_far(0.0).is_none());
         let mut saver = saving.map(|saving| Saver::new(saving, self.tokens(), prompt, options, start));
         if let Some(saver) = &mut saver {
@@ -385,7 +386,7 @@ impl Session {
             saver.save(self, &sink.tokens, Some(finish), host).await?;
         }
         let (tokens, text, log_probs) = sink.finish();
-        // The first token of a stretch comes with what is before it.
+        // The first token of each stretch belongs to its prefill.
         let decoded = (tokens.len() - options.done.len().min(tokens.len())).saturating_sub(stretches);
         let Total { ms, steps, steady, drafted, accepted } = decoding.total;
         Ok(Generation {

@@ -1,4 +1,4 @@
-//! KV caches that grow with the text: a context of many thousand tokens takes its memory only once it is used.
+//! Growth of KV caches: a context of many thousand tokens takes memory only as it is used.
 
 use backend_api::run::Host;
 use backend_api::{Kind, Shape, Tensor, Update};
@@ -9,38 +9,39 @@ use crate::load::{Footprint, Model};
 use crate::resume::Appended;
 use crate::session::Session;
 
-/// Positions that caches have room for at first: the longest step fits, and most first questions with their answers.
+/// Positions that caches have room for at first: enough for the longest step, and for most first questions with their
+/// answers.
 pub(crate) const FIRST: usize = 512;
-/// Bytes of caches that are moved at a time, by way of host memory.
+/// Bytes of caches that are moved at a time, through host memory.
 const MOVED: usize = 64 << 20;
 
-/// The tensor of a state.
+/// Returns the tensor of a state.
 pub(crate) fn tensor(StateSpec { name, shape, dtype, update }: &StateSpec) -> Result<Tensor, backend_api::Error> {
     Ok(Tensor { name: name.clone(), shape: Shape::new(shape)?, dtype: *dtype, kind: Kind::State(*update) })
 }
 
-/// Whether a state has as many rows as caches have room for.
+/// Returns whether a state grows: whether it is part of the KV cache.
 fn grows(spec: &StateSpec) -> bool {
     spec.update == Update::Append && spec.name != HISTORY
 }
 
 impl Session {
-    /// The device memory of the model and of this text, with caches as long as they are now.
+    /// Returns the device memory of the model and of this text, with the caches' current size.
     ///
     /// *Errors*: as [`Model::footprint`].
     pub fn footprint(&self) -> Result<Footprint, ModelError> {
         Model::footprint_for(self.model().recipe(), &**self.model().backend(), self.capacity)
     }
 
-    /// Whether caches have room for so many tokens, or for all that the context holds.
+    /// Returns whether caches have room for so many tokens, or for the whole context.
     pub(crate) fn has_room(&self, tokens: usize) -> bool {
         tokens.min(self.n_ctx()) <= self.capacity
     }
 
-    /// Makes room for so many tokens, and at least for twice as many as there was room for, unless they have it. The
-    /// caches' first `kept` rows stay. Programs are compiled again: they are bound to what was there before.
+    /// Grows the caches to room for so many tokens, and to at least twice their size, unless they have that room. The
+    /// first `kept` rows stay. Programs are compiled again, since they are bound to the old caches.
     ///
-    /// *Errors*: memory, the device was lost. Unless it was, the session has no text then, and little room.
+    /// *Errors*: memory, the device was lost. Unless the device was lost, the session is then empty, with small caches.
     pub(crate) async fn reserve(&mut self, tokens: usize, kept: usize, host: &dyn Host) -> Result<(), ModelError> {
         if self.has_room(tokens) {
             return Ok(());
@@ -49,7 +50,7 @@ impl Session {
         self.drop_programs();
         let grown = self.grow(capacity, kept, host).await;
         if grown.is_err() {
-            // Some caches may be longer than others now. Without them all there is memory for short ones again.
+            // Some caches may have grown and others not. Without all of them, there is memory for small ones again.
             self.rewind(0);
             self.steps = Default::default();
             self.replace_caches(self.capacity)?;
@@ -59,7 +60,7 @@ impl Session {
         grown
     }
 
-    /// Reserves room for a text that is empty, so that nothing has to be kept.
+    /// Grows the caches of an empty text, so that no rows have to be moved.
     pub(crate) fn reserve_empty(&mut self, tokens: usize) -> Result<(), ModelError> {
         if !self.has_room(tokens) && self.tokens().is_empty() {
             self.drop_programs();
@@ -90,7 +91,7 @@ impl Session {
         Ok(())
     }
 
-    /// Empty caches in the place of those that are there.
+    /// Replaces the caches by empty ones.
     fn replace_caches(&mut self, capacity: usize) -> Result<(), ModelError> {
         let specs = self.model().recipe().states_for(capacity)?;
         let caches = || specs.iter().filter(|spec| grows(spec));

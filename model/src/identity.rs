@@ -1,20 +1,20 @@
-//! Identity of a model, so that a text's states are never given to another model: a digest of its hyperparameters, of
-//! the beginning of each tensor, and of how positions are told apart. It is made of bytes that loading reads anyway.
+//! Identity of a model, so that states are never loaded into another model. It is a digest of the hyperparameters, of
+//! the beginning of each tensor, and of the position encoding: bytes that loading reads anyway.
 
 use sha2::{Digest, Sha256};
 use std::fmt;
 
 use crate::gguf::{Metadata, TensorInfo};
 
-/// Bytes of each tensor that count.
+/// Bytes of each tensor that are included.
 const HEAD: usize = 4096;
 
-/// The digest of a model.
+/// Digest of a model.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Identity([u8; 32]);
 
 impl Identity {
-    /// Its bytes.
+    /// Returns the bytes of the digest.
     pub fn bytes(&self) -> &[u8; 32] {
         &self.0
     }
@@ -26,14 +26,14 @@ impl From<[u8; 32]> for Identity {
     }
 }
 
-/// In hexadecimal digits.
+/// Formats the digest in hexadecimal digits.
 impl fmt::Display for Identity {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.0.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
     }
 }
 
-/// An identity in the making.
+/// An identity that is being computed.
 #[derive(Debug, Clone)]
 pub(crate) struct Identifier(Sha256);
 
@@ -49,7 +49,7 @@ impl Identifier {
         identifier
     }
 
-    /// Adds a tensor, of which these are the first bytes or more.
+    /// Adds a tensor; `bytes` are its first bytes, or all.
     pub fn tensor(&mut self, tensor: &TensorInfo, bytes: &[u8]) {
         self.text(&tensor.name);
         self.text(tensor.format.name());
@@ -57,7 +57,7 @@ impl Identifier {
         self.0.update(&bytes[..bytes.len().min(HEAD)]);
     }
 
-    /// Adds the first rows of a table for positions.
+    /// Adds the first rows of a position table.
     pub fn positions(&mut self, rows: &[f32]) {
         rows.iter().for_each(|value| self.0.update(value.to_le_bytes()));
     }
@@ -66,7 +66,7 @@ impl Identifier {
         Identity(self.0.finalize().into())
     }
 
-    /// With its length, so that texts side by side cannot be mistaken for others.
+    /// Adds a text with its length, so that adjacent texts are unambiguous.
     fn text(&mut self, text: &str) {
         self.0.update((text.len() as u64).to_le_bytes());
         self.0.update(text);

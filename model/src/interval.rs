@@ -1,31 +1,32 @@
-//! How often the tokens of a generation are read.
+//! Fetch interval: number of decode steps between two reads of their tokens.
 
-/// The largest fetch interval: steps past the end of a text are wasted.
+/// Largest fetch interval: steps past the end of a text are wasted.
 pub(crate) const MAX_FETCH_INTERVAL: usize = 64;
-/// The largest that is chosen by measurement: beyond it, nothing was gained on any device.
+/// Largest interval that measurement chooses: longer ones gained nothing on any device.
 const MAX_AUTO_INTERVAL: usize = 16;
-/// How often tokens are read, at most, where the fetch interval is chosen by measurement: a read costs part of a
-/// millisecond, and nobody sees the tokens of less than a frame one by one.
+/// Least time between two reads if measurement chooses the interval. A read costs part of a millisecond, and nobody
+/// sees single tokens within a frame.
 ///
 /// *Units*: milliseconds.
 const READ_EVERY_MS: f64 = 8.0;
 
-/// How many steps go between two reads.
+/// Number of steps between two reads.
 #[derive(Debug)]
 pub(crate) struct Interval {
     pub steps: usize,
     fixed: bool,
-    /// When the last tokens arrived.
+    /// Time at which the last tokens arrived.
     last_ms: f64,
 }
 
 impl Interval {
-    /// A fixed one, or one that measurement is to find.
+    /// Makes a fixed interval, or one that is found by measurement.
     pub fn new(fixed: Option<usize>, now_ms: f64) -> Interval {
         Interval { steps: fixed.unwrap_or(1), fixed: fixed.is_some(), last_ms: now_ms }
     }
 
-    /// Learns that `count` tokens arrived since the last ones. It grows slowly, so that no stutter makes it long.
+    /// Records that `count` tokens arrived since the last ones. The interval grows slowly, so that a stutter does not
+    /// make it long.
     pub fn measure(&mut self, count: usize, now_ms: f64) {
         let token_ms = (now_ms - self.last_ms) / count as f64;
         self.last_ms = now_ms;
@@ -35,7 +36,7 @@ impl Interval {
         }
     }
 
-    /// Takes no account of the time since the last tokens, in which something else was done.
+    /// Ignores the time since the last tokens, in which other work was done.
     pub fn skip_to(&mut self, now_ms: f64) {
         self.last_ms = now_ms;
     }
@@ -45,7 +46,7 @@ impl Interval {
 mod tests {
     use super::*;
 
-    /// The interval after each of some reads that take `token_ms` a token.
+    /// Returns the interval after each of several reads, if a token takes `token_ms`.
     fn chosen(token_ms: f64) -> Vec<usize> {
         let (mut interval, mut now) = (Interval::new(None, 0.0), 0.0);
         let mut next = || {

@@ -4,25 +4,25 @@ use backend_api::{Codec, DType};
 use std::fmt;
 use std::str::FromStr;
 
-/// Dtype of the KV cache: floats as they were computed, or a codec, which rounds them.
+/// Dtype of the KV cache: f32, or a codec that rounds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct KvCache(Option<Codec>);
 
 impl KvCache {
-    /// Half of the bits, and hardly another text.
+    /// Half precision: half of the memory, with hardly any effect on the text.
     pub const F16: KvCache = KvCache(Some(Codec::F16));
 
-    /// In a codec.
+    /// Selects a codec.
     pub fn coded(codec: Codec) -> KvCache {
         KvCache(Some(codec))
     }
 
-    /// The dtype of its states.
+    /// Returns the dtype of the cache's states.
     pub fn dtype(self) -> DType {
         self.0.map_or(DType::F32, DType::Coded)
     }
 
-    /// The names of all kinds.
+    /// Iterates over the names of all dtypes.
     pub fn names() -> impl Iterator<Item = &'static str> {
         std::iter::once("f32").chain(Codec::ALL.iter().map(|codec| codec.spec().name))
     }

@@ -1,6 +1,8 @@
-//! From a GGUF file to text: reader, tokenizers, chat templates, architectures, generation. Knows no GPU.
+//! Language models from GGUF files: reader, tokenizers, chat templates, architectures, generation. It does not depend
+//! on any GPU API.
 //!
-//! A file is read ([`Gguf`]), understood ([`Recipe`]), loaded onto a backend ([`Model`]) and run ([`Session`]).
+//! A file is parsed ([`Gguf`]), its model is described ([`Recipe`]), loaded onto a backend ([`Model`]) and run
+//! ([`Session`]).
 #![forbid(unsafe_code)]
 
 mod adjust;

@@ -1,4 +1,4 @@
-//! A model on a device: memory for its weights, and what they are once they are there.
+//! A model on a device: memory for its weights, and their upload.
 
 use std::cell::OnceCell;
 use std::collections::HashMap;
@@ -14,9 +14,9 @@ use crate::fill::{LoadTimes, fill};
 use crate::gguf::ByteSource;
 use crate::identity::Identity;
 
-/// Work of a GPU in about the time that it takes to begin a kernel: a small kernel costs as much.
+/// Work of a GPU in about the time that a kernel launch takes: a smaller kernel costs as much.
 ///
-/// *Units*: of a [`Cost`](backend_api::Cost).
+/// *Units*: those of a [`Cost`](backend_api::Cost).
 const DISPATCH: u64 = 20_000_000;
 
 /// Storages of a backend by name, freed when dropped.
@@ -36,7 +36,7 @@ impl Storages {
         Ok(id)
     }
 
-    /// Takes over one that is there, and will destroy it.
+    /// Takes ownership of a storage.
     pub fn insert(&mut self, name: String, id: StorageId) {
         self.ids.insert(name, id);
     }
@@ -47,7 +47,7 @@ impl Storages {
         }
     }
 
-    /// Another in the place of one that goes before it is made: there may not be memory for both.
+    /// Replaces a storage. The old one is destroyed first, since there may not be memory for both.
     pub fn replace(&mut self, tensor: &Tensor) -> Result<StorageId, backend_api::Error> {
         self.remove(&tensor.name);
         self.create(tensor)
@@ -64,18 +64,18 @@ impl Drop for Storages {
     }
 }
 
-/// A model whose weights lie on a device, or are on their way there.
+/// A model whose weights are on a device, or are being uploaded.
 pub struct Model {
     recipe: Recipe,
     weights: Storages,
     backend: Rc<dyn Backend>,
-    /// Known once the weights are there.
+    /// Known once the weights are uploaded.
     loaded: OnceCell<(Identity, LoadTimes)>,
 }
 
 impl Model {
-    /// Checks that the backend can run all of the model, then uploads the weights. `progress` is told the bytes done
-    /// and the bytes of the whole.
+    /// Checks that the backend can run the whole model, and uploads the weights. Calls `progress` with the bytes done
+    /// and the total.
     ///
     /// *Errors*: as [`Self::create`] and [`Self::fill`].
     pub async fn load(
@@ -90,8 +90,8 @@ impl Model {
         Ok(model)
     }
 
-    /// Checks that the backend can run all of the model, and makes room for its weights: programs can be compiled from
-    /// then on, but must not run before [`Self::fill`].
+    /// Checks that the backend can run the whole model, and allocates its weights. Programs can be compiled from then
+    /// on, but must not run before [`Self::fill`].
     ///
     /// *Errors*: operators that the backend cannot run, limits or memory of the device.
     pub fn create(recipe: Recipe, backend: Rc<dyn Backend>) -> Result<Model, ModelError> {
@@ -111,7 +111,7 @@ impl Model {
 
     /// Uploads the weights.
     ///
-    /// *Errors*: the file cannot be read; the device was lost, or its memory does not suffice after all.
+    /// *Errors*: the file cannot be read; the device was lost or its memory is insufficient.
     pub async fn fill(
         &self,
         source: &dyn ByteSource,
@@ -123,7 +123,7 @@ impl Model {
         Ok(())
     }
 
-    /// Whether a backend can run a model.
+    /// Checks that a backend can run a model.
     ///
     /// *Errors*: all operators that it cannot run.
     pub fn check(recipe: &Recipe, backend: &dyn Backend) -> Result<(), ModelError> {
@@ -136,14 +136,14 @@ impl Model {
         Ok(())
     }
 
-    /// The device memory that a model would take on a backend, with a text that fills the context; nothing is made.
+    /// Returns the device memory that a model with a full context takes on a backend, without allocating it.
     ///
     /// *Errors*: tensors that exceed the device's limits.
     pub fn footprint(recipe: &Recipe, backend: &dyn Backend) -> Result<Footprint, ModelError> {
         Self::footprint_for(recipe, backend, recipe.sizes().n_ctx)
     }
 
-    /// Returns the memory with caches that have room for so many positions.
+    /// Returns the device memory with caches for so many positions.
     pub(crate) fn footprint_for(
         recipe: &Recipe,
         backend: &dyn Backend,
@@ -159,10 +159,10 @@ impl Model {
         Ok(Footprint { weights, states })
     }
 
-    /// Returns the cost of a decode step at the beginning of a text, as far as its kernels tell, to be compared with
+    /// Returns the cost of a decode step at the beginning of a text, summed over its kernels. It can be compared with
     /// that of another model on the same device.
     ///
-    /// *Units*: of a [`Cost`](backend_api::Cost).
+    /// *Units*: those of a [`Cost`](backend_api::Cost).
     ///
     /// *Errors*: a graph that the backend cannot run, which [`Self::create`] would have refused.
     pub fn step_cost(&self) -> Result<f64, ModelError> {
@@ -178,29 +178,29 @@ impl Model {
         &self.recipe
     }
 
-    /// Returns the identity of the model; a stage has its own. All zeros before the weights are there.
+    /// Returns the identity of the model, or of its stage. All zeros before the weights are uploaded.
     pub fn identity(&self) -> Identity {
         self.loaded.get().map_or(Identity::from([0; 32]), |(identity, _)| *identity)
     }
 
-    /// The backend that it is loaded on.
+    /// Returns the backend that it is loaded on.
     pub fn backend(&self) -> &Rc<dyn Backend> {
         &self.backend
     }
 
-    /// How long bringing the weights to the device took.
+    /// Returns the time that uploading the weights took.
     ///
     /// *Units*: milliseconds.
     pub fn load_ms(&self) -> f64 {
         self.load_times().total_ms
     }
 
-    /// Returns the time of loading in parts.
+    /// Returns the times of loading, by phase.
     pub fn load_times(&self) -> LoadTimes {
         self.loaded.get().map_or_else(LoadTimes::default, |(_, times)| *times)
     }
 
-    /// The storage of a weight of the recipe's.
+    /// Returns the storage of a weight in the recipe.
     pub fn weight(&self, name: &str) -> Option<StorageId> {
         self.weights.get(name)
     }
@@ -213,11 +213,12 @@ impl Model {
 pub struct Footprint {
     /// All weights.
     pub weights: u64,
-    /// The states of one text.
+    /// States of one sequence.
     pub states: u64,
 }
 
-/// Why a weight could not be created. Of experts, all of which a device must hold, it says how much of them fits.
+/// Returns the error of a weight that could not be created. For experts, which must all fit the device, it says how
+/// many bytes of them fit.
 fn too_large(recipe: &Recipe, weight: &Weight, error: backend_api::Error) -> ModelError {
     if !weight.is_of_experts() || !matches!(error, backend_api::Error::OutOfMemory { .. }) {
         return error.into();
@@ -227,7 +228,7 @@ fn too_large(recipe: &Recipe, weight: &Weight, error: backend_api::Error) -> Mod
     ModelError::Experts { bytes: bytes(recipe.weights()), fits: bytes(&recipe.weights()[..made]) }
 }
 
-/// Bytes of the file that a weight is read from.
+/// Returns the bytes of the file that a weight is read from.
 pub(crate) fn file_bytes(weight: &Weight) -> u64 {
     match &weight.contents {
         Contents::Tensors(tensors) => tensors.iter().map(|t| t.bytes).sum(),

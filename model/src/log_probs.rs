@@ -1,4 +1,4 @@
-//! How likely a model found the tokens that were chosen, and others in their place.
+//! Log probabilities of chosen tokens and of their alternatives.
 
 use backend_api::run::{Host, finish_read};
 use backend_api::{Backend, Error, ReadId, StorageId};
@@ -6,16 +6,16 @@ use serde::Serialize;
 
 use crate::tokenizer::Tokenizer;
 
-/// The most tokens that are told for each place.
+/// Most alternatives that are reported for each position.
 pub const MAX_TOP: usize = 20;
-/// The logarithm that stands for less than numbers can hold.
+/// Logarithm that stands for smaller ones and for probability 0.
 const LEAST: f32 = -9999.0;
 
-/// The natural logarithms of the probabilities that the model gave to a token, and to the likeliest ones in its place:
-/// before temperature, penalties and biases.
+/// Natural logarithms of the probabilities of the chosen token and of the likeliest ones at its position, before
+/// temperature, penalties and biases.
 #[derive(Debug, Clone, PartialEq)]
 pub struct LogProb {
-    /// The token that was chosen.
+    /// The chosen token.
     pub token: u32,
     /// Logarithm of its probability.
     pub log_prob: f32,
@@ -24,7 +24,7 @@ pub struct LogProb {
 }
 
 impl LogProb {
-    /// In the shape of OpenAI's API: an entry of `logprobs.content`.
+    /// Converts it to OpenAI's format: an entry of `logprobs.content`.
     pub fn entry(&self, tokenizer: Option<&Tokenizer>) -> LogProbEntry {
         let top_logprobs = self.top.iter().map(|(id, logprob)| TokenEntry::new(*id, *logprob, tokenizer));
         LogProbEntry {
@@ -34,24 +34,24 @@ impl LogProb {
     }
 }
 
-/// An entry of `logprobs.content` in OpenAI's API.
+/// Entry of `logprobs.content` in OpenAI's API.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct LogProbEntry {
-    /// The token that was chosen.
+    /// The chosen token.
     #[serde(flatten)]
     pub chosen: TokenEntry,
-    /// The likeliest ones.
+    /// The likeliest tokens.
     pub top_logprobs: Vec<TokenEntry>,
 }
 
-/// A token with its probability in OpenAI's API.
+/// A token with its probability, in OpenAI's format.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct TokenEntry {
-    /// Its text; U+FFFD stands for bytes that are no whole character.
+    /// The text; U+FFFD stands for incomplete characters.
     pub token: String,
-    /// The natural logarithm of its probability.
+    /// Natural logarithm of the probability.
     pub logprob: f32,
-    /// Its bytes, of which several tokens may make one character.
+    /// The bytes. A character may be spread over several tokens.
     pub bytes: Vec<u8>,
 }
 
@@ -63,8 +63,8 @@ impl TokenEntry {
     }
 }
 
-/// Outputs of a step with a head that reports probabilities: those of the chosen token and of the likeliest, and the
-/// ids of these.
+/// Outputs of a step with a head that reports probabilities: those of the chosen token and of the likeliest ones, and
+/// the ids of the latter.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Told<T> {
     pub values: T,
@@ -72,14 +72,14 @@ pub(crate) struct Told<T> {
 }
 
 impl Told<StorageId> {
-    /// Begins to read them.
+    /// Begins to read the outputs.
     pub fn begin(self, backend: &dyn Backend) -> Result<Told<ReadId>, Error> {
         Ok(Told { values: backend.read(self.values, 0, 1)?, ids: backend.read(self.ids, 0, 1)? })
     }
 }
 
 impl Told<ReadId> {
-    /// Waits for them. There are so many likeliest ones, of which the first `top` are wanted.
+    /// Waits for the reads. The outputs have `likeliest` tokens, of which the first `top` are returned.
     pub async fn finish(
         self,
         (likeliest, top): (usize, usize),
@@ -90,7 +90,7 @@ impl Told<ReadId> {
         let (mut values, mut ids) = ([0f32; 1 + MAX_TOP], [0u32; MAX_TOP]);
         let read =
             finish_read(backend, self.values, bytemuck::cast_slice_mut(&mut values[..1 + likeliest]), host).await;
-        // After a failure, too: what is not finished holds memory.
+        // This also runs after a failure: unfinished reads hold memory.
         finish_read(backend, self.ids, bytemuck::cast_slice_mut(&mut ids[..likeliest]), host).await.and(read)?;
         let log = |p: f32| p.ln().max(LEAST);
         let [chosen, others @ ..] = values;

@@ -1,4 +1,4 @@
-//! Logits of a text's tokens, for those who choose among them themselves.
+//! Logits, for callers that sample themselves.
 
 use backend_api::StepParams;
 use backend_api::run::{Host, read_rows};
@@ -7,11 +7,12 @@ use crate::arch::Head;
 use crate::error::ModelError;
 use crate::session::{Session, no_storage};
 
-/// Logits of more rows at once would take too much memory with large vocabularies.
+/// Most rows of logits at a time: more would take too much memory with large vocabularies.
 const MAX_LOGITS_ROWS: usize = 64;
 
 impl Session {
-    /// Adds tokens to the text and gives logits: of all of them `[tokens, n_vocab]`, or of the last `[1, n_vocab]`.
+    /// Adds tokens to the text, and returns the logits of all of them, `[tokens, n_vocab]`, or of the last one, `[1,
+    /// n_vocab]`.
     ///
     /// *Errors*: no tokens, unknown ones, or more than fit; logits that are not finite; see also [`Self::prepare`].
     pub async fn logits(&mut self, tokens: &[u32], all: bool, host: &dyn Host) -> Result<Vec<f32>, ModelError> {
@@ -36,7 +37,7 @@ impl Session {
         Ok(logits)
     }
 
-    /// Reads the logits that a program made of the tokens from position `first` on.
+    /// Reads the logits that a program computed for the tokens from position `first` on.
     async fn read_logits(
         &mut self,
         program: (usize, Head),

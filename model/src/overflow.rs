@@ -1,4 +1,4 @@
-//! A text that outgrows the context: what is done about it, and which part of it is in the context then.
+//! Context overflow: the policy for texts that outgrow the context, and the part of such a text that is in the context.
 
 use std::borrow::Cow;
 use std::str::FromStr;
@@ -10,24 +10,24 @@ use crate::error::ModelError;
 /// Policy for a text that outgrows the context.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Overflow {
-    /// A prompt is refused if it does not fit together with as many tokens as were asked for.
+    /// Refuses a prompt that does not fit together with the requested number of tokens.
     #[default]
     Error,
-    /// The text ends with the context.
+    /// Ends the text when the context is full.
     Stop,
-    /// Half of the tokens after the first `keep` go, and what is left is computed again: the text goes on exactly as a
-    /// new one would that begins with those tokens.
+    /// Drops half of the tokens after the first `keep`, and recomputes the rest. The text continues exactly as a new
+    /// one that begins with the remaining tokens.
     Shift {
-        /// Tokens at the beginning of the text that never go.
+        /// Number of first tokens that are never dropped.
         keep: usize,
     },
 }
 
 impl Overflow {
-    /// The names of all.
+    /// Names of all policies.
     pub const NAMES: [&'static str; 3] = ["error", "stop", "shift"];
 
-    /// Its name on command lines and in JSON.
+    /// Returns the name on command lines and in JSON.
     pub fn name(self) -> &'static str {
         match self {
             Overflow::Error => "error",
@@ -36,9 +36,9 @@ impl Overflow {
         }
     }
 
-    /// Sets the number of first tokens that always stay: as many as asked for, or else as is usual for the text.
+    /// Sets the number of first tokens that always stay: `asked`, or else the default `usual`.
     ///
-    /// *Errors*: some are asked for where nothing goes.
+    /// *Errors*: a number is given, but the policy drops no tokens.
     pub fn keeping(self, asked: Option<usize>, usual: usize) -> Result<Overflow, ModelError> {
         match self {
             Overflow::Shift { .. } => Ok(Overflow::Shift { keep: asked.unwrap_or(usual) }),
@@ -54,7 +54,7 @@ impl Overflow {
 impl FromStr for Overflow {
     type Err = String;
 
-    /// From a name; `shift` keeps nothing.
+    /// Parses a name; `shift` keeps no first tokens.
     fn from_str(text: &str) -> Result<Overflow, String> {
         match text {
             "error" => Ok(Overflow::Error),
@@ -74,24 +74,24 @@ impl Serialize for Overflow {
     }
 }
 
-/// A text that outgrew the context, and what was done about it.
+/// Report of a text that outgrew the context.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Overflowed {
-    /// Policy that was applied: [`Overflow::Stop`] if the text ended there, for want of another word, or
-    /// [`Overflow::Shift`].
+    /// Policy that was applied: [`Overflow::Shift`], or [`Overflow::Stop`] if the text ended (also for
+    /// [`Overflow::Error`]).
     pub policy: Overflow,
-    /// Tokens that went, those of a prompt that was too long among them.
+    /// Number of dropped tokens, including those of a prompt that was too long.
     pub dropped_tokens: usize,
-    /// How often some went.
+    /// Number of times that tokens were dropped.
     pub times: usize,
-    /// Time of computing the remaining tokens again.
+    /// Time of recomputing the remaining tokens.
     ///
     /// *Units*: milliseconds.
     pub ms: f64,
 }
 
 impl Overflowed {
-    /// The text ended because the context was full.
+    /// Report of a text that ended because the context was full.
     pub(crate) const END: Overflowed = Overflowed { policy: Overflow::Stop, dropped_tokens: 0, times: 0, ms: 0.0 };
 
     /// Returns the tokens of a text that are in the context.
@@ -103,7 +103,7 @@ impl Overflowed {
     }
 }
 
-/// A text without the tokens behind the first few.
+/// Removes `dropped` tokens after the first `keep`.
 fn without(text: &[u32], keep: usize, dropped: usize) -> Cow<'_, [u32]> {
     if dropped == 0 {
         return text.into();
@@ -112,20 +112,20 @@ fn without(text: &[u32], keep: usize, dropped: usize) -> Cow<'_, [u32]> {
     [front, &rest[dropped.min(rest.len())..]].concat().into()
 }
 
-/// The room that was made in the context for a text: which part of it is there while its next token is chosen. That
-/// follows from how long the text is, so that whoever goes on with a text that was broken off has the same part of it.
+/// State of the shifts of a text: which part of it is in the context. It depends only on the length of the text, so a
+/// resumed text has the same part in the context.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Room {
     policy: Overflow,
     n_ctx: usize,
-    /// How often tokens went.
+    /// Number of shifts.
     times: usize,
 }
 
 impl Room {
-    /// That of a text of so many tokens, as long as it fits.
+    /// Makes the state of a text of so many tokens.
     ///
-    /// *Errors*: so many tokens are to be kept that none can go.
+    /// *Errors*: so many tokens stay that none can be dropped.
     pub fn new(policy: Overflow, tokens: usize, n_ctx: usize) -> Result<Room, ModelError> {
         let mut room = Room { policy, n_ctx, times: 0 };
         if let Overflow::Shift { keep } = policy {
@@ -135,13 +135,13 @@ impl Room {
                      the model with a larger context"
                 )));
             }
-            // The next token needs a place, too.
+            // The next token needs room, too.
             room.times = (tokens + 1).saturating_sub(n_ctx).div_ceil(room.step());
         }
         Ok(room)
     }
 
-    /// Tokens that go at a time.
+    /// Returns the number of tokens that a shift drops.
     fn step(&self) -> usize {
         match self.policy {
             Overflow::Shift { keep } => (self.n_ctx - keep) / 2,
@@ -149,7 +149,7 @@ impl Room {
         }
     }
 
-    /// Makes room in a full context, whose tokens these are: gives those that are left, unless the text is to end.
+    /// Shifts a full context; returns its remaining tokens, or nothing if the text ends instead.
     pub fn make(&mut self, context: &[u32]) -> Option<Vec<u32>> {
         let Overflow::Shift { keep } = self.policy else { return None };
         self.times += 1;
@@ -161,13 +161,13 @@ impl Room {
         self.so_far(0.0).map_or(text.into(), |overflowed| overflowed.context(text))
     }
 
-    /// How many of a text's tokens came after some went, if any did.
+    /// Returns the number of a text's tokens after the last shift, if there was one.
     pub fn since(&self, tokens: usize) -> Option<usize> {
         let earlier = self.times.checked_sub(1)?;
         Some(tokens.saturating_sub(self.n_ctx + earlier * self.step()))
     }
 
-    /// Where a position of the text is in the context: where what is left begins, if it is not there any more.
+    /// Converts a position in the text to one in the context. A dropped position becomes the first one after the gap.
     pub fn place(&self, position: usize) -> usize {
         match self.policy {
             Overflow::Shift { keep } if position > keep => position.saturating_sub(self.times * self.step()).max(keep),
@@ -175,7 +175,7 @@ impl Room {
         }
     }
 
-    /// Returns the overflow so far, if there was any; in so many milliseconds.
+    /// Returns the report of the shifts so far, if there were any; they took `ms` milliseconds.
     pub fn so_far(&self, ms: f64) -> Option<Overflowed> {
         let Room { policy, times, .. } = *self;
         (times > 0).then(|| Overflowed { policy, dropped_tokens: times * self.step(), times, ms })
@@ -186,7 +186,7 @@ impl Room {
 mod tests {
     use super::*;
 
-    /// A text that grows token by token, of which some go whenever the context is full.
+    /// A growing text is shifted whenever the context is full. The state computed from its length alone agrees.
     #[test]
     fn room_follows_from_the_length_of_the_text() {
         for (n_ctx, keep) in [(16, 0), (16, 1), (15, 4), (9, 7), (2, 0), (64, 3)] {

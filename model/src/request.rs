@@ -1,4 +1,4 @@
-//! Requests for a generation: how tokens are chosen, and when it ends.
+//! Request of a generation: how tokens are sampled, and when the generation ends.
 
 use std::cell::Cell;
 use std::rc::Rc;
@@ -17,27 +17,27 @@ use crate::log_probs::MAX_TOP;
 use crate::overflow::{Overflow, Room};
 use crate::saving::Saving;
 
-/// How the next token is chosen.
+/// Method of choosing the next token.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Sampling {
-    /// The best one.
+    /// The likeliest token.
     Greedy,
-    /// A random one of the best.
+    /// A random token among the likeliest.
     Random {
-        /// Divides the logits; 0 is greedy.
+        /// Divisor of the logits; 0 is greedy.
         temperature: f32,
-        /// Candidates, at most [`TopK::MAX`]; 0 = as many as that.
+        /// Number of candidates, at most [`TopK::MAX`], which 0 stands for.
         top_k: u32,
-        /// The smallest set of candidates whose probability reaches this; 1 = all.
+        /// Cumulative probability: the smallest set of candidates that reaches it is kept; 1 keeps all.
         top_p: f32,
-        /// Equal seeds give equal texts.
+        /// Seed. Equal seeds give equal texts.
         seed: u64,
     },
 }
 
 impl Sampling {
-    /// The head that draws, and its parameters.
+    /// Returns the head that samples, and its parameters.
     pub(crate) fn step(&self) -> Result<(Head, StepParams), ModelError> {
         let refused = |what: &str| Err(ModelError::Options(what.into()));
         let greedy = StepParams::at(0, 1);
@@ -61,55 +61,56 @@ impl Sampling {
     }
 }
 
-/// Bytes of all stop strings, and stop tokens, at most: what was asked is saved beside a text.
+/// Most bytes of all stop strings, and most stop tokens: they are saved with each snapshot.
 const MAX_STOP: usize = 32 << 10;
 
 /// Options of a generation.
 #[derive(Debug, Clone)]
 pub struct GenerateOptions {
-    /// Tokens to generate at most; without it 256, or as many as the context has room for if those are fewer and
-    /// [`Self::overflow`] makes no more room.
+    /// Most tokens to generate. The default is 256 or, if [`Self::overflow`] drops no tokens, the rest of the context
+    /// if that is smaller.
     pub max_tokens: Option<usize>,
     /// Policy for a text that outgrows the context.
     pub overflow: Overflow,
-    /// How tokens are chosen.
+    /// Method of choosing tokens.
     pub sampling: Sampling,
     /// Adjustments of the probabilities of tokens.
     pub adjust: Adjust,
-    /// Has [`Generation::log_probs`](crate::Generation::log_probs) told, with so many of the likeliest tokens for each
-    /// place, at most [`MAX_TOP`]: every token is read by itself then, and none is drafted.
+    /// Number of likeliest tokens to report at each position, at most [`MAX_TOP`], in
+    /// [`Generation::log_probs`](crate::Generation::log_probs). Each token is then read separately, and drafting is
+    /// off.
     pub log_probs: Option<usize>,
-    /// Constraint of the answer: tokens that cannot come next are not chosen, and those that end the text only where
-    /// it may end. Every token is read by itself then, and none is drafted. An answer that is cut off, by a stop
-    /// string or by the token limit, is the beginning of one that satisfies the constraint.
+    /// Constraint of the answer (structured output): only tokens that can come next are chosen, and the text ends only
+    /// where it may. Each token is then read separately, and drafting is off. An answer that is cut off, by a stop
+    /// string or the token limit, is the beginning of a valid one.
     pub constraint: Option<Rc<dyn Constraint>>,
-    /// Tokens that end the text and are not part of it; by default those that the tokenizer says end a generation.
+    /// Tokens that end the text and are not part of it; by default the tokenizer's end-of-generation tokens.
     pub stop_tokens: Option<Vec<u32>>,
     /// Strings that end the text and are not part of it.
     pub stop: Vec<String>,
     /// Control tokens whose text is shown, such as those around calls of tools
     /// ([`ChatTemplate::marks`](crate::ChatTemplate::marks)).
     pub shown: Vec<u32>,
-    /// Decode steps in flight between two reads, 1 to 64: more keep a GPU busy, fewer show tokens sooner. Without it,
-    /// as many as take a few milliseconds on this device.
+    /// Decode steps that are submitted between two reads, 1 to 64. More keep a GPU busy, fewer show tokens sooner. The
+    /// default is the number that takes a few milliseconds on the device.
     pub fetch_interval: Option<usize>,
-    /// Tokens that may be drafted, from what the text has already or by a small model
-    /// ([`Session::set_draft`](crate::Session::set_draft)), and verified in one step: more are a gain where they are right. The
-    /// text is the same to the last bit, whatever this is. 0 drafts nothing; without it, as many as suit the device.
+    /// Most tokens of a draft, which is taken from the text itself or from a draft model
+    /// ([`Session::set_draft`](crate::Session::set_draft)) and verified in one step. The text does not depend on it, to
+    /// the last bit. 0 turns drafting off; the default suits the device.
     pub draft_max: Option<usize>,
-    /// Set to true, it ends the generation at the next token, or at the next step of a long prompt.
+    /// Flag that ends the generation when it is true, at the next token or at the next step of a long prompt.
     pub cancel: Option<Rc<Cell<bool>>>,
-    /// The tokens that were generated already, if this goes on with a generation that was broken off: the prompt ends with
-    /// them. They count as new ones, but are not told again.
+    /// Tokens that were generated already, to resume an interrupted generation. The prompt must end with them. They
+    /// count as new tokens, but are not reported again.
     pub done: Vec<u32>,
-    /// How many of the last of them were never told, and are told at once.
+    /// Number of the last tokens of `done` that were not reported, and are reported at once.
     pub untold: usize,
-    /// Saves the text while it is generated.
+    /// Sink of snapshots that are taken during the generation.
     pub saving: Option<Saving>,
 }
 
 impl GenerateOptions {
-    /// The head that chooses tokens, and its parameters.
+    /// Returns the head that chooses tokens, and its parameters.
     pub(crate) fn step(&self, n_vocab: usize) -> Result<(Head, StepParams), ModelError> {
         let (head, params) = self.sampling.step()?;
         self.adjust.check(n_vocab)?;
@@ -125,7 +126,7 @@ impl GenerateOptions {
         Ok((Head::Adjusted { sample: head == Head::Sample, log_probs }, params))
     }
 
-    /// Refuses more than can be saved beside a text.
+    /// Refuses stops and constraints that are too large to be saved.
     pub(crate) fn check_stops(&self) -> Result<(), ModelError> {
         let refused = |why: String| Err(ModelError::Options(why));
         let bytes: usize = self.stop.iter().map(String::len).sum();
@@ -144,7 +145,7 @@ impl GenerateOptions {
 }
 
 impl GenerateOptions {
-    /// Refuses what no session of such a context takes, of a text of so many tokens: for whoever has others answer.
+    /// Checks the options for a text of so many tokens, without a session: for remote engines.
     ///
     /// *Errors*: options out of range; a text that does not fit the context.
     pub fn check(&self, tokens: usize, n_ctx: usize, n_vocab: usize) -> Result<(), ModelError> {
@@ -153,7 +154,7 @@ impl GenerateOptions {
         Room::new(self.overflow, tokens, n_ctx).map(|_| ())
     }
 
-    /// Refuses what does not fit, and gives the tokens of the prompt, without those that are done.
+    /// Checks that the request fits; returns the tokens of the prompt without those of `done`.
     pub(crate) fn check_room(&self, tokens: usize, n_ctx: usize) -> Result<usize, ModelError> {
         self.check_stops()?;
         if let Some(given) = self.fetch_interval.filter(|given| !(1..=MAX_FETCH_INTERVAL).contains(given)) {
@@ -169,11 +170,11 @@ impl GenerateOptions {
     }
 }
 
-/// Tokens that are generated without a word on how many.
+/// Most tokens to generate, by default.
 const MAX_TOKENS: usize = 256;
 
 impl GenerateOptions {
-    /// Tokens to generate at most, whatever the context holds.
+    /// Returns the most tokens to generate, whatever the context holds.
     pub fn most(&self) -> usize {
         self.max_tokens.unwrap_or(MAX_TOKENS)
     }
@@ -201,36 +202,36 @@ impl Default for GenerateOptions {
     }
 }
 
-/// Request of a generation, as saved beside its text, and how it ended.
+/// Request of a generation in a form that can be saved, with the reason why it ended.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct SavedRequest {
-    /// Tokens of the prompt: those of the text after them were generated.
+    /// Tokens of the prompt; the text's tokens after them were generated.
     pub prompt: usize,
-    /// [`GenerateOptions::max_tokens`], wherever it was asked.
+    /// Value of [`GenerateOptions::max_tokens`], on any platform.
     pub max_tokens: Option<u64>,
-    /// The name of [`GenerateOptions::overflow`].
+    /// Name of [`GenerateOptions::overflow`].
     pub overflow: String,
-    /// The tokens that it keeps, if it drops others.
+    /// Number of tokens that always stay, for [`Overflow::Shift`].
     pub keep: Option<usize>,
-    /// [`GenerateOptions::stop`].
+    /// Value of [`GenerateOptions::stop`].
     pub stop: Vec<String>,
-    /// [`GenerateOptions::stop_tokens`].
+    /// Value of [`GenerateOptions::stop_tokens`].
     pub stop_tokens: Option<Vec<u32>>,
-    /// [`GenerateOptions::adjust`].
+    /// Value of [`GenerateOptions::adjust`].
     #[serde(default, skip_serializing_if = "Adjust::is_neutral")]
     pub adjust: Adjust,
-    /// [`GenerateOptions::log_probs`].
+    /// Value of [`GenerateOptions::log_probs`].
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub log_probs: Option<usize>,
-    /// [`Constraint::source`] of [`GenerateOptions::constraint`].
+    /// The [`Constraint::source`] of [`GenerateOptions::constraint`].
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub constraint: Option<String>,
-    /// How it ended; none if it was under way.
+    /// Reason for the end; absent if the generation has not ended.
     pub finish: Option<Finish>,
 }
 
 impl SavedRequest {
-    /// Makes the request of options, with a prompt of so many tokens.
+    /// Makes the request of a generation with a prompt of so many tokens.
     pub fn of(options: &GenerateOptions, prompt: usize, finish: Option<Finish>) -> SavedRequest {
         let GenerateOptions { max_tokens, overflow, stop, stop_tokens, log_probs, .. } = options;
         let (stop, stop_tokens, adjust, log_probs) =
@@ -245,10 +246,10 @@ impl SavedRequest {
         SavedRequest { prompt, max_tokens, overflow, keep, stop, stop_tokens, adjust, log_probs, constraint, finish }
     }
 
-    /// The options that go on with a text: its tokens are the prompt then, those that were generated included. If it has
-    /// a [`Self::constraint`], that must be made again.
+    /// Returns the options that resume the generation. The prompt is then all of `text`, with the generated tokens. If
+    /// the request has a [`Self::constraint`], the caller must compile it again.
     ///
-    /// *Errors*: an overflow policy that is not known; there is a constraint, and none is given.
+    /// *Errors*: an unknown overflow policy; the constraint is missing.
     pub fn options(
         &self,
         text: &[u32],

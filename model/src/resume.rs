@@ -1,4 +1,4 @@
-//! Taking a session out of a device and into another.
+//! Export and import of sessions, and their replay on another device.
 
 use std::collections::VecDeque;
 use std::ops::Range;
@@ -15,10 +15,10 @@ use crate::snapshot::{Header, Rows, Snapshot, SnapshotError};
 
 /// Bytes of a state that are read or written at a time.
 const PIECE: usize = 4 << 20;
-/// Bytes that are asked of the device before the first of them are waited for.
+/// Most bytes of reads that are requested before the first one is awaited.
 const AHEAD: usize = 4 * PIECE;
 
-/// A state to which steps append.
+/// A state that steps append to (KV cache).
 pub(crate) struct Appended {
     pub name: String,
     pub id: StorageId,
@@ -26,11 +26,10 @@ pub(crate) struct Appended {
 }
 
 impl Session {
-    /// Saves the text: `tokens` begin with those of the session, of which [`Self::tokens`] tells; more may follow, which
-    /// were not computed yet. Rows before position `from` are left out, since an earlier snapshot has them. The session
-    /// stays as it is.
+    /// Saves the text. `tokens` begins with [`Self::tokens`]; more may follow that are not computed yet. Rows before
+    /// position `from` are omitted, since an earlier snapshot has them. The session does not change.
     ///
-    /// Where steps rewrite states and have gone beyond the text, it is the last position that they can go back to.
+    /// If recurrent states are past the text's end, the snapshot ends at the last checkpoint.
     ///
     /// *Errors*: the device was lost.
     pub async fn export(&mut self, tokens: &[u32], from: usize, host: &dyn Host) -> Result<Snapshot, ModelError> {
@@ -68,19 +67,19 @@ impl Session {
         Ok(Snapshot { header, tokens: tokens[from..].to_vec(), states })
     }
 
-    /// Takes a saved text in the place of this one. Afterwards [`Self::resume`] with the snapshot's tokens, or a text that
-    /// begins with them, leaves what is to be computed.
+    /// Replaces the text by a saved one. Afterwards, [`Self::resume`] with the snapshot's tokens, or with a text that
+    /// begins with them, returns the tokens that are still to be computed.
     ///
-    /// *Errors*: a snapshot of another model or KV cache, or of more than the context holds; one that is not whole; the
-    /// device was lost. Unless it was, the session is then as it was before.
+    /// *Errors*: a snapshot of another model or KV cache dtype, or longer than the context; an incomplete one; the
+    /// device was lost. The session does not change unless the device was lost.
     pub async fn import(&mut self, snapshot: &Snapshot, host: &dyn Host) -> Result<(), ModelError> {
         self.check(snapshot)?;
         self.rewind(0);
         self.bring(snapshot, snapshot.header.position, host).await
     }
 
-    /// Takes the first tokens of a saved text in the place of this one, with their states: those that
-    /// [`Self::reusable_of`] tells, or all. What the two begin with alike stays where it is.
+    /// Replaces the text by the first `count` tokens of a saved one, with their states. `count` is the result of
+    /// [`Self::reusable_of`], or all. Rows of the common beginning stay where they are.
     ///
     /// *Errors*: the device was lost.
     pub(crate) async fn bring(&mut self, snapshot: &Snapshot, count: usize, host: &dyn Host) -> Result<(), ModelError> {
@@ -106,15 +105,16 @@ impl Session {
         Ok(())
     }
 
-    /// How many tokens of a prompt need not be computed if [`Self::bring`] brings so many of a saved text.
+    /// Returns the number of a prompt's first tokens that need not be computed if [`Self::bring`] copies them from a
+    /// snapshot.
     pub(crate) fn reusable_of(&self, snapshot: &Snapshot, prompt: &[u32]) -> usize {
         let position = snapshot.header.position;
         let common = common_prefix(&snapshot.tokens[..position], prompt).min(prompt.len().saturating_sub(1));
-        // States that steps rewrite are those of one position.
+        // Recurrent states are saved for a single position.
         if self.rewritten.is_empty() || common == position { common } else { 0 }
     }
 
-    /// The position up to which [`Self::export`] saves a text.
+    /// Returns the position up to which [`Self::export`] saves a text.
     pub(crate) fn saves(&self, tokens: &[u32]) -> usize {
         self.rewritten.checkpoint(common_prefix(self.tokens(), tokens))
     }
@@ -128,7 +128,7 @@ impl Session {
         Ok(4 * tokens.len() + row * self.saves(tokens) + rewritten)
     }
 
-    /// Writes rows of a state from a position on, in pieces.
+    /// Writes rows of a state from a position on, in chunks.
     pub(crate) async fn write_rows(
         &self,
         state: &Appended,
@@ -144,8 +144,8 @@ impl Session {
         Ok(())
     }
 
-    /// Reads rows of states to which steps append. Reads are begun ahead of those that are waited for: what takes
-    /// time is the way to the device, not the few rows.
+    /// Reads rows of the KV cache. Several reads are requested before the first is awaited: the latency of a read costs
+    /// more than its bytes.
     pub(crate) async fn read_rows(
         &self,
         appended: &[Appended],
@@ -180,17 +180,17 @@ impl Session {
             Ok(())
         };
         let ended = reading.await;
-        // After a failure, too: what is not finished holds memory.
+        // This also runs after a failure: unfinished reads hold memory.
         for (read, at, part) in under_way {
             let _ = finish_read(backend, read, &mut states[at][part], host).await;
         }
         ended.map(|()| states)
     }
 
-    /// Computes what a generation that was broken off had computed in another session of the same model, whose device may
-    /// be gone: in the same steps, so that states are the same to the last bit where the device is. `text` is all of it,
-    /// what was dropped included, and its last token is left to [`Self::generate_after`]; so is a context whose tokens had
-    /// just made room. The text of this session goes.
+    /// Recomputes the text of an interrupted generation, from a session of the same model whose device may be lost. It
+    /// takes the same steps, so that states are the same to the last bit on the same device. `text` is the whole text
+    /// with all dropped tokens. Its last token is left to [`Self::generate_after`], as is a context that was just
+    /// shifted. The text of this session is replaced.
     ///
     /// *Errors*: as [`Self::generate`]; the device was lost.
     pub async fn replay(
@@ -221,7 +221,7 @@ impl Session {
         self.advance(rest, Head::None, &StepParams::at(0, 1), host).await.map(|_| ())
     }
 
-    /// Whether a snapshot can go on here.
+    /// Checks that a snapshot can be loaded into this session.
     ///
     /// *Errors*: as [`Self::import`].
     pub(crate) fn check(&self, snapshot: &Snapshot) -> Result<(), ModelError> {
@@ -267,7 +267,7 @@ impl Session {
         }
     }
 
-    /// The states to which steps append, but for the history, which the tokens tell.
+    /// Returns the states that steps append to, except for the token history, which is restored from the tokens.
     pub(crate) fn appended(&self) -> Result<Vec<Appended>, ModelError> {
         let mut all = Vec::new();
         for spec in self.model().recipe().states()? {

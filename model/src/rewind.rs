@@ -1,14 +1,14 @@
-//! Going back in a text. What it takes follows from how the text's states change, and is known here alone: rows that were
-//! appended wait where they are, but states that steps rewrite go on only from where they are, or from a checkpoint: the
-//! empty text, whose states are zeros, and a few copies of all states, on the host, of positions that texts go back to.
+//! Rewinding of sessions with recurrent states. Rows of the KV cache simply stay where they are, but a recurrent state
+//! can continue only from its current position or from a checkpoint. Checkpoints are the empty text, whose states are
+//! zeros, and a few copies of all recurrent states on the host, for positions to which texts are rewound.
 
 use backend_api::run::{Host, finish_read, read_rows};
 use backend_api::{Backend, Error, ReadId, StorageId, Tensor, Update};
 
-/// Copies of the states that are kept; of more, those of the earliest positions go.
+/// Most copies that are kept; those of the earliest positions are dropped.
 const COPIES: usize = 4;
 
-/// A state that steps rewrite.
+/// A recurrent state.
 #[derive(Debug)]
 struct State {
     name: String,
@@ -17,27 +17,27 @@ struct State {
     bytes: usize,
 }
 
-/// The states at a position, in order.
+/// A copy of all recurrent states at a position.
 #[derive(Debug)]
 struct Copy {
     position: usize,
     states: Vec<Vec<u8>>,
 }
 
-/// The states that steps rewrite, how far they have come, and copies of them.
+/// Recurrent states of a session, their position, and copies of them.
 #[derive(Debug, Default)]
 pub(crate) struct Rewritten {
     states: Vec<State>,
-    /// Tokens that have gone into them.
+    /// Number of tokens that they have processed.
     position: usize,
-    /// In the order of positions, all within the text.
+    /// Copies in the order of their positions, all within the text.
     copies: Vec<Copy>,
-    /// Reads of a copy under way, and its position unless the text has gone back before it meanwhile.
+    /// Pending reads of a copy, and its position unless the text was rewound to before it.
     under_way: Option<(Option<usize>, Vec<ReadId>)>,
 }
 
 impl Rewritten {
-    /// Takes note of a state of zeros.
+    /// Adds a state, which is zero, if it is recurrent.
     pub fn add(&mut self, id: StorageId, state: &Tensor, update: Update) -> Result<(), Error> {
         match update {
             Update::Append => {}
@@ -50,17 +50,17 @@ impl Rewritten {
         Ok(())
     }
 
-    /// Whether there are none.
+    /// Returns whether there are no recurrent states.
     pub fn is_empty(&self) -> bool {
         self.states.is_empty()
     }
 
-    /// Takes note of a step that ends at a position.
+    /// Records a step that ends at a position.
     pub fn moved_to(&mut self, position: usize) {
         self.position = position;
     }
 
-    /// Takes note that the text ends at a position, if it went beyond.
+    /// Drops the copies after a position, to which the text was rewound.
     pub fn cut(&mut self, position: usize) {
         self.copies.retain(|copy| copy.position <= position);
         if let Some((of, _)) = &mut self.under_way {
@@ -68,7 +68,7 @@ impl Rewritten {
         }
     }
 
-    /// The last position, this one or before it, from which steps can go on.
+    /// Returns the last position, not after `position`, from which steps can continue.
     pub fn checkpoint(&self, position: usize) -> usize {
         if self.are_at(position) {
             return position;
@@ -78,12 +78,12 @@ impl Rewritten {
         all.filter(|of| *of <= position).max().unwrap_or(0)
     }
 
-    /// The names, rows and bytes of the states, in order.
+    /// Iterates over the names, rows and bytes of the states.
     pub fn sizes(&self) -> impl Iterator<Item = (&str, usize, usize)> {
         self.states.iter().map(|state| (state.name.as_str(), state.rows, state.bytes))
     }
 
-    /// The states at a position that [`Self::checkpoint`] gave.
+    /// Returns the states at a position that [`Self::checkpoint`] returned.
     ///
     /// *Errors*: the device was lost.
     pub async fn read(&self, position: usize, backend: &dyn Backend, host: &dyn Host) -> Result<Vec<Vec<u8>>, Error> {
@@ -100,7 +100,7 @@ impl Rewritten {
         Ok(all)
     }
 
-    /// Goes on from states that were read elsewhere, which become the only copy.
+    /// Replaces the states by those of a snapshot, which become the only copy.
     ///
     /// *Errors*: the device was lost.
     pub fn write(&mut self, position: usize, states: &[Vec<u8>], backend: &dyn Backend) -> Result<(), Error> {
@@ -111,12 +111,12 @@ impl Rewritten {
         Ok(())
     }
 
-    /// Whether steps can go on from a position as things are.
+    /// Returns whether steps can continue from a position without restoring a copy.
     pub fn are_at(&self, position: usize) -> bool {
         self.states.is_empty() || self.position == position
     }
 
-    /// Begins to copy the states as they are after all steps submitted so far, unless there is such a copy.
+    /// Begins to copy the states after all submitted steps, unless there is such a copy.
     ///
     /// *Errors*: the device was lost.
     pub async fn copy(&mut self, backend: &dyn Backend, host: &dyn Host) -> Result<(), Error> {
@@ -132,19 +132,19 @@ impl Rewritten {
         Ok(())
     }
 
-    /// Waits for what is under way.
+    /// Waits for the pending copy.
     ///
     /// *Errors*: the device was lost.
     pub async fn settle(&mut self, backend: &dyn Backend, host: &dyn Host) -> Result<(), Error> {
         let Some((of, reads)) = self.under_way.take() else { return Ok(()) };
-        // The memory of a copy that goes serves the one that comes.
+        // The memory of the copy that is dropped is reused for the new one.
         let goes = of.is_some() && self.copies.len() >= COPIES;
         let mut states = if goes { self.copies.remove(0).states } else { Vec::new() };
         states.resize(self.states.len(), Vec::new());
         let mut ended = Ok(());
         for ((state, read), bytes) in self.states.iter().zip(reads).zip(&mut states) {
             bytes.resize(state.bytes, 0);
-            // After a failure, too: what is not finished holds memory.
+            // This also runs after a failure: unfinished reads hold memory.
             ended = finish_read(backend, read, bytes, host).await.and(ended);
         }
         ended?;
@@ -155,7 +155,7 @@ impl Rewritten {
         Ok(())
     }
 
-    /// Goes back to the last checkpoint that is not after a position, and gives it.
+    /// Restores the last checkpoint that is not after a position; returns its position.
     ///
     /// *Errors*: the device was lost.
     pub fn restore(&mut self, backend: &dyn Backend, position: usize) -> Result<usize, Error> {
@@ -168,7 +168,7 @@ impl Rewritten {
         Ok(copy.position)
     }
 
-    /// Goes back to the empty text.
+    /// Resets the states to those of the empty text.
     ///
     /// *Errors*: the device was lost.
     pub fn clear(&mut self, backend: &dyn Backend) -> Result<(), Error> {

@@ -1,4 +1,4 @@
-//! Saving a text while it is generated, so that whoever finds it can go on in the middle of the sentence.
+//! Snapshots during a generation, so that an interrupted one can be resumed.
 
 use std::fmt;
 use std::rc::Rc;
@@ -11,22 +11,23 @@ use crate::request::{GenerateOptions, SavedRequest};
 use crate::session::Session;
 use crate::snapshot::Snapshot;
 
-/// Takes snapshots of a text that is being generated.
+/// Receiver of snapshots of a text that is being generated.
 pub trait SnapshotSink {
-    /// The position up to which an earlier snapshot has the text: rows before it are left out of the next one.
+    /// Returns the end of the earlier snapshots: rows before it are omitted in the next one.
     fn position(&self) -> usize;
 
-    /// Whether it can take another one now; the first and the last one of a generation come in any case.
+    /// Returns whether it can take another snapshot now. The first and the last one of a generation are sent in any
+    /// case.
     fn is_ready(&self) -> bool;
 
-    /// Takes one.
+    /// Takes a snapshot.
     fn take(&self, snapshot: Snapshot);
 }
 
-/// How a text is saved while it is generated: what was asked at once, then what is new at intervals, and how it ended.
+/// Options of saving: the request is saved at once, new tokens at intervals, and the end when it comes.
 #[derive(Clone)]
 pub struct Saving {
-    /// From one snapshot to the next, at least: the device is read, and waits meanwhile.
+    /// Least time from one snapshot to the next: the device is read, and idles meanwhile.
     ///
     /// *Units*: milliseconds.
     pub every_ms: f64,
@@ -40,21 +41,21 @@ impl fmt::Debug for Saving {
     }
 }
 
-/// The saving of one generation.
+/// Saver of a generation.
 pub(crate) struct Saver<'a> {
     saving: &'a Saving,
     options: &'a GenerateOptions,
-    /// The prompt as it was asked, without what was generated.
+    /// The original prompt, without generated tokens.
     prompt: Vec<u32>,
     last_ms: f64,
-    /// Generated tokens that the last snapshot has.
+    /// Number of generated tokens in the last snapshot.
     last: Option<usize>,
-    /// Whether the device refused to be read: it has memory for the text, but for no copy of it.
+    /// Whether reading the device failed: it may have memory for the text, but not for a copy.
     failed: bool,
 }
 
 impl<'a> Saver<'a> {
-    /// Starts saving a text that begins with tokens that are there, followed by a prompt.
+    /// Starts to save a text that begins with the tokens `there`, followed by a prompt.
     pub fn new(
         saving: &'a Saving,
         there: &[u32],
@@ -67,7 +68,7 @@ impl<'a> Saver<'a> {
         Saver { saving, options, prompt, last_ms: now_ms, last: None, failed: false }
     }
 
-    /// Whether it is time for another snapshot, once there are so many tokens: of the same text one is enough.
+    /// Returns whether it is time for another snapshot of a text with so many generated tokens.
     pub fn is_due(&self, generated: usize, now_ms: f64) -> bool {
         !self.failed
             && self.last != Some(generated)
@@ -75,7 +76,7 @@ impl<'a> Saver<'a> {
             && self.saving.sink.is_ready()
     }
 
-    /// Saves the text with these tokens behind the prompt.
+    /// Saves the prompt followed by these generated tokens.
     ///
     /// *Errors*: the device was lost. Other failures end the saving, not the generation.
     pub async fn save(

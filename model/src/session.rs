@@ -1,4 +1,4 @@
-//! A conversation with a model: KV cache, token history, and the programs that advance them.
+//! Session of a model: its KV cache, token history, and the programs that advance them.
 
 use std::collections::HashMap;
 use std::rc::Rc;
@@ -17,52 +17,52 @@ use crate::rewind::Rewritten;
 use crate::steps::Steps;
 use backend_api::run::{self, Host, finish_profile, read_rows};
 
-/// Rows that programs are compiled for.
+/// Numbers of rows for which programs are compiled.
 const BUCKETS: [usize; 10] = [1, 2, 4, 8, 16, 32, 64, 128, 256, 512];
 
 struct Compiled {
     program: Box<dyn Program>,
-    /// Input from the stage before, if there is one. It and the output are freed with the session.
+    /// Input from the stage before, if there is one. The session frees it with the output.
     input: Option<StorageId>,
     output: Option<StorageId>,
-    /// Further outputs about the token.
+    /// Outputs with the chosen token's probabilities.
     told: Option<Told<StorageId>>,
 }
 
-/// The state of one text. Several sessions can share a model.
+/// State of one sequence. Several sessions can share a model.
 pub struct Session {
-    // Programs go before the storages that they are bound to.
+    // Programs are dropped before the storages that they are bound to.
     programs: HashMap<(usize, Head), Compiled>,
     outputs: Vec<Storages>,
-    /// Storages that requests write and all programs share.
+    /// Inputs that all programs share and that requests write.
     pub(crate) inputs: Storages,
     pub(crate) states: Storages,
     /// Positions that the caches have room for.
     pub(crate) capacity: usize,
     pub(crate) rewritten: Rewritten,
     model: Rc<Model>,
-    /// Stages that neither see nor choose tokens have none.
+    /// Token history; absent in stages that neither read nor choose tokens.
     history: Option<StorageId>,
     pub(crate) tokens: Vec<u32>,
     pub(crate) steps: Steps,
     short_prompt: usize,
     prompt_rows: usize,
     pub(crate) pace: Option<Pace>,
-    /// Its place in a batch, which has the memory of its states.
+    /// Its slot in a batch, which owns the memory of its states.
     seat: Option<Seat>,
-    /// A small model that drafts.
+    /// The draft model.
     pub(crate) drafter: Option<Box<Drafter>>,
 }
 
 impl Session {
-    /// An empty text. Its KV cache has room for a short one at first, and grows with it up to the context.
+    /// Makes an empty session. Its KV cache is small at first, and grows with the text up to the context size.
     ///
-    /// *Errors*: memory for the KV cache, or the device was lost; a stage of a model, which gives no text by itself.
+    /// *Errors*: memory for the KV cache, or the device was lost; a stage of a model, which cannot generate text alone.
     pub fn new(model: Rc<Model>) -> Result<Session, ModelError> {
         Session::with_capacity(model, FIRST)
     }
 
-    /// Makes a session with room for so many tokens at first: a cache does not have to grow for those.
+    /// Makes an empty session whose KV cache has room for so many tokens before it has to grow.
     ///
     /// *Errors*: as [`Self::new`].
     pub fn with_capacity(model: Rc<Model>, tokens: usize) -> Result<Session, ModelError> {
@@ -73,7 +73,7 @@ impl Session {
         Session::of_stage(model, tokens)
     }
 
-    /// Makes a session of any stage, for [`StageSession`](crate::StageSession).
+    /// Makes an empty session of any stage, for [`StageSession`](crate::StageSession).
     pub(crate) fn of_stage(model: Rc<Model>, tokens: usize) -> Result<Session, ModelError> {
         if model.recipe().pooling().is_some() {
             return Err(ModelError::NoText { architecture: model.recipe().architecture() });
@@ -86,7 +86,7 @@ impl Session {
         Session::with_states(model, states, capacity, None)
     }
 
-    /// Makes a session with states that are there already.
+    /// Makes a session with existing states.
     pub(crate) fn with_states(
         model: Rc<Model>,
         states: Storages,
@@ -122,44 +122,45 @@ impl Session {
         })
     }
 
-    /// The model.
+    /// Returns the model.
     pub fn model(&self) -> &Rc<Model> {
         &self.model
     }
 
-    /// The tokens that need not be computed any more.
+    /// Returns the tokens that are computed.
     pub fn tokens(&self) -> &[u32] {
         &self.tokens
     }
 
-    /// Tokens that the context holds.
+    /// Returns the size of the context in tokens.
     pub fn n_ctx(&self) -> usize {
         self.model.recipe().sizes().n_ctx
     }
 
-    /// Forgets all tokens from `position` on. That costs nothing by itself; but where a model has states that steps
-    /// rewrite, whatever is added next has tokens that are left computed again first, if any were forgotten: those after
-    /// the last checkpoint, which is before the last token of a prompt that was generated from.
+    /// Drops all tokens from `position` on, at no cost. If the model has recurrent states, the next addition first
+    /// recomputes the remaining tokens after the last checkpoint. A checkpoint is made before the last token of each
+    /// prompt.
     pub fn rewind(&mut self, position: usize) {
         self.tokens.truncate(position);
         self.rewritten.cut(self.position());
     }
 
-    /// Rewinds to what the text has in common with a prompt, or as far before that as steps can go on from, and gives the
-    /// part of the prompt that is left to prefill: never nothing, so that there are logits to go on from.
+    /// Rewinds to the common beginning with a prompt, or to an earlier checkpoint if recurrent states require it.
+    /// Returns the rest of the prompt, which is still to be computed. The rest has at least one token, so that there
+    /// are logits.
     pub fn resume<'p>(&mut self, prompt: &'p [u32]) -> &'p [u32] {
         let kept = self.reusable(prompt);
         self.rewind(kept);
         &prompt[kept..]
     }
 
-    /// Tokens of a prompt that need not be computed, since the text begins with them.
+    /// Returns the number of first tokens of a prompt that need not be computed again.
     pub(crate) fn reusable(&self, prompt: &[u32]) -> usize {
         let common = common_prefix(&self.tokens, prompt);
         self.rewritten.checkpoint(common.min(prompt.len().saturating_sub(1)))
     }
 
-    /// The KV cache's position after what is cached.
+    /// Returns the position after the last computed token.
     pub(crate) fn position(&self) -> usize {
         self.tokens.len()
     }
@@ -168,13 +169,13 @@ impl Session {
         self.history.ok_or_else(|| no_storage(HISTORY))
     }
 
-    /// The storage of a state.
+    /// Returns the storage of a state.
     pub(crate) fn state(&self, name: &str) -> Option<StorageId> {
         self.states.get(name)
     }
 
-    /// Compiles the program for steps of up to `rows` tokens, unless that was done before. If the KV cache has to grow for
-    /// it, the step itself does.
+    /// Compiles the program for steps of up to `rows` tokens, unless it is compiled already. Does nothing if the KV
+    /// cache must grow for it; the step itself compiles it then.
     ///
     /// *Errors*: shader or driver errors, memory, the device was lost.
     pub fn prepare(&mut self, rows: usize, head: Head) -> Result<(), ModelError> {
@@ -197,13 +198,13 @@ impl Session {
         Ok(())
     }
 
-    /// Forgets all programs, with what they make.
+    /// Drops all programs and their outputs.
     pub(crate) fn drop_programs(&mut self) {
         self.programs.clear();
         self.outputs.clear();
     }
 
-    /// The storages of a plan's externals: weights, states, and new outputs.
+    /// Returns the storages of a plan's external tensors: weights, states, and new outputs.
     pub(crate) fn bind(&self, plan: &Plan, outputs: &mut Storages) -> Result<Vec<StorageId>, backend_api::Error> {
         let missing = |tensor: &Tensor| no_storage(&tensor.name);
         let storage = |(_, tensor): (TensorId, &Tensor)| match tensor.kind {
@@ -215,13 +216,14 @@ impl Session {
         plan.graph().externals().map(storage).collect()
     }
 
-    /// Compiles all programs that a prompt of so many tokens, added to the text, and the decode steps after it will take.
+    /// Compiles the programs that a prompt of so many tokens at the end of the text takes, and those of decoding after
+    /// it.
     ///
     /// *Errors*: as [`Self::prepare`].
     pub fn prepare_prompt(&mut self, tokens: usize, head: Head) -> Result<(), ModelError> {
         self.reserve_empty(tokens + 1)?;
         if !self.has_room(self.position() + tokens + 1) {
-            // They will be compiled when the caches have grown.
+            // They are compiled when the caches have grown.
             return Ok(());
         }
         let apart = self.last_apart(tokens, head);
@@ -235,7 +237,7 @@ impl Session {
         self.prepare(1, head)
     }
 
-    /// Submits one step at the device's pace, of a program that is compiled unless it was, in caches that grow for it.
+    /// Submits one step within the device's step-time budget. Grows the caches and compiles the program if needed.
     pub(crate) async fn submit(
         &mut self,
         rows: usize,
@@ -260,51 +262,51 @@ impl Session {
         Ok(run::step(&mut *compiled.program, rows, params, self.pace.as_mut(), (backend, host)).await?)
     }
 
-    /// Has steps with this head advance together with those of other texts of the batch, if this is one of them, until
-    /// what is returned goes.
+    /// Joins the batch of which this session is part: until the result is dropped, steps with this head advance
+    /// together with those of the other sequences.
     pub(crate) fn join(&self, head: Head) -> Option<Joined> {
         self.seat.as_ref()?.join(head)
     }
 
-    /// Takes note of tokens whose keys and values decode steps have cached.
+    /// Records tokens whose keys and values are in the cache.
     pub(crate) fn know(&mut self, tokens: &[u32]) {
         self.tokens.extend(tokens);
     }
 
-    /// Takes note of new tokens, of which so many were known before, but not of the last, whose keys and values may be
-    /// missing. Gives how many are known now.
+    /// Records new tokens, of which `known` are recorded already. The last one is left out, since its keys and values
+    /// may be missing. Returns how many are recorded now.
     pub(crate) fn know_all_but_one(&mut self, fresh: &[u32], known: usize) -> usize {
         let all = fresh.len().saturating_sub(1).max(known);
         self.know(&fresh[known..all]);
         all
     }
 
-    /// Where a program looks for what the stage before hands over.
+    /// Returns the storage of a program's input from the stage before.
     pub(crate) fn input(&self, program: (usize, Head)) -> Option<StorageId> {
         self.programs.get(&program)?.input
     }
 
-    /// Returns the output of a program with logits, with a token after each row, or of a stage without a head.
+    /// Returns the storage of a program's output: logits, the token after each row, or activations for the next stage.
     pub(crate) fn output(&self, program: (usize, Head)) -> Option<StorageId> {
         self.programs.get(&program)?.output
     }
 
-    /// Returns the further outputs of a program about the token that it chose.
+    /// Returns the storages of the chosen token's probabilities.
     pub(crate) fn told(&self, program: (usize, Head)) -> Option<Told<StorageId>> {
         self.programs.get(&program)?.told
     }
 
-    /// Waits until all programs are ready, and the device has done everything so far.
+    /// Waits until all programs are compiled and the device has finished all work.
     ///
-    /// *Errors*: it was lost meanwhile.
+    /// *Errors*: the device was lost.
     pub async fn settle(&self, host: &dyn Host) -> Result<(), ModelError> {
         let backend = &**self.model.backend();
         run::ready(backend, host).await?;
-        // A read tells for certain: browsers let writes and steps of a lost device pass.
+        // Only a read is reliable: browsers accept writes and steps on a lost device.
         Ok(read_rows(backend, self.history()?, 0, 1, &mut [0; 4], host).await?)
     }
 
-    /// The kernels of a decode step, for traces.
+    /// Returns the kernels of a decode step, for traces.
     ///
     /// *Errors*: as [`Self::prepare`].
     pub fn decode_kernels(&mut self) -> Result<Vec<backend_api::KernelInfo>, ModelError> {
@@ -312,7 +314,8 @@ impl Session {
         Ok(self.programs.get(&(1, Head::Greedy)).map(|c| c.program.kernels()).unwrap_or_default())
     }
 
-    /// The device's own times of the kernels of a decode step at the end of the text; none if it has no clock for them.
+    /// Runs a decode step at the end of the text, and returns the device's times of its kernels; nothing if the device
+    /// has no clock for them.
     ///
     /// *Units*: milliseconds, in the order of [`Self::decode_kernels`].
     ///
@@ -329,7 +332,7 @@ impl Session {
         }
     }
 
-    /// Refuses tokens that the model does not know, or that do not fit.
+    /// Refuses tokens that are unknown or do not fit.
     fn admit(&self, tokens: &[u32]) -> Result<(), ModelError> {
         let sizes = self.model.recipe().sizes();
         if tokens.is_empty() {
@@ -345,16 +348,16 @@ impl Session {
         }
     }
 
-    /// How many of the last tokens of a prompt go through the model by themselves: one where a token is to be chosen and
-    /// there are states that steps rewrite. The states before it are a checkpoint, from which another answer to the prompt
-    /// begins as well as a text that goes on otherwise.
+    /// Returns how many of a prompt's last tokens are computed in a step of their own: 1 if a token is to be chosen and
+    /// there are recurrent states, otherwise 0. The states before that token are a checkpoint, from which another
+    /// answer to the prompt can begin.
     fn last_apart(&self, tokens: usize, head: Head) -> usize {
         let chooses = matches!(head, Head::Greedy | Head::Sample | Head::Adjusted { .. });
         usize::from(chooses && tokens > 0 && !self.rewritten.is_empty())
     }
 
-    /// Adds tokens to the text. The last of the steps has the given head and parameters; it is submitted, not awaited.
-    /// Gives the rows of its program.
+    /// Adds tokens to the text. The last step has the given head and sampling parameters; it is submitted, not awaited.
+    /// Returns the rows of its program.
     ///
     /// *Errors*: no tokens, unknown ones, or more than fit; see also [`Self::prepare`].
     pub(crate) async fn prefill(
@@ -367,8 +370,8 @@ impl Session {
         Ok(self.prefill_while(tokens, (head, sampling), host, &mut || true).await?.unwrap_or_default())
     }
 
-    /// Adds tokens as [`Self::prefill`] does, as long as `goes_on`, which is asked between the steps, says so; nothing if
-    /// it did not. The text then has the tokens whose steps were submitted.
+    /// Adds tokens as [`Self::prefill`] does, and calls `goes_on` between the steps. If it returns false, stops and
+    /// returns nothing; the text then has the tokens of the submitted steps.
     pub(crate) async fn prefill_while(
         &mut self,
         tokens: &[u32],
@@ -389,8 +392,8 @@ impl Session {
         self.advance(last, head, sampling, host).await.map(Some)
     }
 
-    /// Adds a prompt and tokens that were decoded after it: those one by one, as they were, as long as `goes_on` says so.
-    /// Gives the rows of the last step's program; nothing if it did not go on.
+    /// Adds a prompt, and then tokens that were decoded after it, one by one as before. Calls `goes_on` between the
+    /// steps. Returns the rows of the last step's program, or nothing if `goes_on` returned false.
     pub(crate) async fn prefill_again(
         &mut self,
         prompt: &[u32],
@@ -411,13 +414,13 @@ impl Session {
         self.advance(&[*last], head, sampling, host).await.map(Some)
     }
 
-    /// Waits for the copy of states that a prompt began to make.
+    /// Waits for the copy of recurrent states (checkpoint) that a prompt began to make.
     pub(crate) async fn settle_states(&mut self, host: &dyn Host) -> Result<(), ModelError> {
         let backend = self.model.backend().clone();
         Ok(self.rewritten.settle(&*backend, host).await?)
     }
 
-    /// The steps of tokens that the history holds already. Gives the rows of the last one's program.
+    /// Runs the steps of tokens that are in the history already. Returns the rows of the last step's program.
     pub(crate) async fn advance(
         &mut self,
         tokens: &[u32],
@@ -428,7 +431,7 @@ impl Session {
         Ok(self.advance_while(tokens, (head, sampling), host, &mut || true).await?.unwrap_or_default())
     }
 
-    /// Runs the steps of [`Self::advance`] as long as `goes_on`, which is asked between them, says so; nothing if it did not.
+    /// Runs the steps of [`Self::advance`], and calls `goes_on` between them. Returns nothing if it returned false.
     async fn advance_while(
         &mut self,
         tokens: &[u32],
@@ -453,8 +456,8 @@ impl Session {
         Ok(Some(last))
     }
 
-    /// Makes ready for more tokens: states that steps rewrite are brought to the end of the text, and the tokens put
-    /// where steps will look for them.
+    /// Prepares for more tokens: restores recurrent states to the end of the text, and writes the tokens to the
+    /// history.
     pub(crate) async fn begin(&mut self, tokens: &[u32], host: &dyn Host) -> Result<(), ModelError> {
         self.admit(tokens)?;
         self.settle_states(host).await?;
@@ -466,18 +469,18 @@ impl Session {
         self.write_history(tokens)
     }
 
-    /// Puts tokens where steps will look for them.
+    /// Writes tokens to the history at the end of the text.
     pub(crate) fn write_history(&self, tokens: &[u32]) -> Result<(), ModelError> {
         self.write_history_at(self.position(), tokens)
     }
 
-    /// Writes the history of tokens that follow those that decode steps made.
+    /// Writes tokens to the history at a position.
     pub(crate) fn write_history_at(&self, position: usize, tokens: &[u32]) -> Result<(), ModelError> {
         Ok(self.model.backend().write(self.history()?, position, bytemuck::cast_slice(tokens))?)
     }
 
-    /// Drafts for the text with a token behind it, of so many at most, or as suits the device; none where steps of several
-    /// rows gain nothing, or where states cannot be wound back.
+    /// Makes the drafts of a text that `last` is appended to, with at most `most` tokens or as many as suit the device.
+    /// Returns nothing if verifying several rows gains nothing on the device, or if states cannot be rewound.
     pub(crate) fn drafts(&self, last: u32, most: Option<usize>) -> Option<Drafts> {
         let info = self.model.backend().info();
         let suits = info.verify_rows.saturating_sub(1);
@@ -491,36 +494,36 @@ impl Session {
         Some(drafts)
     }
 
-    /// Has prompts of fewer tokens go through the model one by one, as decoded ones do, where compiling the program of a few
-    /// rows takes longer than it saves.
+    /// Sets the length below which prompts are computed token by token, like decoding. For such short ones, compiling a
+    /// program of several rows takes longer than it saves.
     pub fn set_short_prompt(&mut self, tokens: usize) {
         self.short_prompt = tokens;
     }
 
-    /// Sets the least number of tokens of a prompt's step.
+    /// Raises the length below which prompts are computed token by token.
     pub(crate) fn set_least_prompt(&mut self, tokens: usize) {
         self.short_prompt = self.short_prompt.max(tokens);
     }
 
-    /// Has steps of prompts be of so many rows at most; 128 if nothing else is said.
+    /// Sets the most rows of a prompt's step; 128 by default.
     ///
     /// *Units*: tokens.
     pub fn set_prompt_rows(&mut self, rows: usize) {
         self.prompt_rows = rows.max(1);
     }
 
-    /// Has steps run at a device's pace: those that would hold it for long run in parts. Without one each runs whole.
-    /// The text is the same, to the last bit.
+    /// Sets the step-time budget of the device: longer steps are split into parts. Without a budget, each step runs as
+    /// a whole. It does not change the results, to the last bit.
     pub fn set_pace(&mut self, pace: Pace) {
         self.pace = Some(pace);
     }
 
-    /// The most rows of a step for so many tokens.
+    /// Returns the most rows of a step in a prompt of so many tokens.
     pub(crate) fn most_rows(&self, tokens: usize) -> usize {
         if tokens < self.short_prompt { 1 } else { self.prompt_rows }
     }
 
-    /// Takes note of rows that came from elsewhere, up to a position, as if they had been computed.
+    /// Records steps for rows that were imported, as if they had been computed here.
     pub(crate) fn note_steps(&mut self, from: usize, to: usize) {
         let mut at = from;
         while at < to {
@@ -530,14 +533,14 @@ impl Session {
         }
     }
 
-    /// The next step for `left` tokens: rows of the program, and how many of them are real.
+    /// Returns the next step for `left` tokens: the rows of the program, and how many of them are used.
     pub(crate) fn bucket(&self, left: usize, most: usize) -> (usize, usize) {
         next_bucket(left, most, self.n_ctx() - self.position())
     }
 }
 
-/// The smallest bucket that holds all of `left` with at most a quarter more rows than that, else the largest that is
-/// filled. No bucket reaches past the end of the context.
+/// Returns the smallest bucket that holds all of `left` with at most a quarter more rows than needed, else the largest
+/// one that is filled completely. No bucket exceeds `room`, which ends at the context's end.
 fn next_bucket(left: usize, most: usize, room: usize) -> (usize, usize) {
     let usable = |b: &&usize| **b <= most && **b <= room;
     match BUCKETS.iter().filter(usable).find(|b| **b >= left && 4 * **b <= 5 * left) {
@@ -549,7 +552,7 @@ fn next_bucket(left: usize, most: usize, room: usize) -> (usize, usize) {
     }
 }
 
-/// How many tokens two texts begin with alike.
+/// Returns the length of the common beginning.
 pub(crate) fn common_prefix(one: &[u32], other: &[u32]) -> usize {
     one.iter().zip(other).take_while(|(a, b)| a == b).count()
 }

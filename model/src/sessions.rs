@@ -1,6 +1,6 @@
-//! Several texts that take turns on the device, which has room for one or more at a time. The states of those that are not
-//! there wait in host memory, within a budget; and a text begins with what any of them has computed of it already, such as a prompt that all have in
-//! common.
+//! Several sequences that take turns on the device, which has room for one or more at a time. The states of the others
+//! are kept in host memory, within a budget. A sequence reuses the beginning that any other one has computed, such as a
+//! common system prompt.
 
 use std::borrow::Cow;
 
@@ -12,21 +12,21 @@ use crate::request::{Sampling, SavedRequest};
 use crate::session::{Session, common_prefix};
 use crate::snapshot::Snapshot;
 
-/// Bytes that a text takes besides its tokens and states, at most.
+/// Most bytes that a sequence takes besides its tokens and states.
 const OVERHEAD: usize = 4096;
-/// Tokens that another text on the device must have computed for this one, beyond its own, to be copied.
+/// Least number of additional tokens for which the states of another sequence on the device are copied.
 const COPIED: usize = 32;
-/// Bytes of a name, at most.
+/// Most bytes of a name.
 const MAX_NAME: usize = 256;
 
-/// Description of one of several texts.
+/// Description of a sequence.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SessionInfo<'a> {
-    /// Its name.
+    /// The name.
     pub name: &'a str,
-    /// Tokens of it, those included whose states are not there yet.
+    /// Number of tokens, including those without states.
     pub tokens: usize,
-    /// Memory that it takes of the budget.
+    /// Host memory that counts against the budget.
     ///
     /// *Units*: bytes.
     pub bytes: usize,
@@ -34,7 +34,7 @@ pub struct SessionInfo<'a> {
     pub is_on_device: bool,
 }
 
-/// A text on the device.
+/// Tokens and request of a sequence on the device.
 #[derive(Debug, Default)]
 struct Text {
     name: String,
@@ -43,11 +43,11 @@ struct Text {
     request: Option<SavedRequest>,
 }
 
-/// A place on the device, with the text that has it.
+/// A slot on the device, with its sequence.
 struct Seat {
     session: Session,
     text: Text,
-    /// When it was used last, in turns.
+    /// Turn in which it was last used.
     used: u64,
 }
 
@@ -56,7 +56,7 @@ impl Seat {
         Seat { session, text: Text::default(), used: 0 }
     }
 
-    /// Reads its text, from a position on.
+    /// Reads its sequence from a position on.
     async fn read(&mut self, from: usize, host: &dyn Host) -> Result<Snapshot, ModelError> {
         let Text { tokens, sampling, request, .. } = &self.text;
         let mut snapshot = self.session.export(tokens, from, host).await?;
@@ -66,12 +66,12 @@ impl Seat {
     }
 }
 
-/// A text in host memory. That of a text on the device stays, so that only what is new has to be read when it goes.
+/// A sequence in host memory. It stays there while the sequence is on the device, so that only new rows are read later.
 #[derive(Debug)]
 struct Aside {
     name: String,
     snapshot: Snapshot,
-    /// When it was used last, in turns.
+    /// Turn in which it was last used.
     used: u64,
 }
 
@@ -80,25 +80,24 @@ impl Aside {
         self.snapshot.bytes() + OVERHEAD
     }
 
-    /// Returns the memory with other tokens behind those whose states are there.
+    /// Returns its memory if `tokens` replaced its tokens.
     fn bytes_with(&self, tokens: &[u32]) -> usize {
         self.bytes() + 4 * tokens.len() - 4 * self.snapshot.tokens().len()
     }
 
-    /// The tokens whose states are there.
+    /// Returns the tokens that have states.
     fn computed(&self) -> &[u32] {
         let snapshot = &self.snapshot;
         &snapshot.tokens()[..snapshot.header().position]
     }
 }
 
-/// Texts with names, which share one session on the device, or those of a [`Batch`]. A request goes to one of them:
-/// [`Self::turn_to`] brings it to the device, then [`Self::session_mut`] generates, and [`Self::note`] takes note of the
-/// text.
+/// Named sequences that share one session on the device, or those of a [`Batch`]. For each request, [`Self::turn_to`]
+/// brings a sequence to the device, [`Self::session_mut`] generates, and [`Self::note`] records the result.
 pub struct Sessions {
-    /// At least one.
+    /// Slots; there is at least one.
     seats: Vec<Seat>,
-    /// The seat of the text whose turn it is.
+    /// Index of the current slot.
     at: usize,
     budget: usize,
     turns: u64,
@@ -106,61 +105,61 @@ pub struct Sessions {
 }
 
 impl Sessions {
-    /// Default budget of host memory for texts that wait.
+    /// Default budget of host memory.
     ///
     /// *Units*: bytes.
     pub const BUDGET: usize = 256 << 20;
 
-    /// No texts but the empty one, whose name is empty. `budget` is what texts that wait may take of host memory,
-    /// tokens and states together; those that were not used for longest go first. 0 keeps none.
+    /// Makes an empty set. `budget` limits the host memory of sequences that are not on the device, tokens and states
+    /// together; the least recently used ones are dropped first. With 0, none is kept.
     ///
     /// *Units*: bytes.
     pub fn new(session: Session, budget: usize) -> Sessions {
         Sessions { seats: vec![Seat::new(session)], at: 0, budget, turns: 0, aside: Vec::new() }
     }
 
-    /// Keeps as many texts on the device as a batch has sessions: they can advance together.
+    /// Makes an empty set with the sessions of a batch as slots. Sequences in them can advance together.
     pub fn of_batch(batch: Batch, budget: usize) -> Sessions {
         let seats = batch.into_sessions().into_iter().map(Seat::new).collect();
         Sessions { seats, at: 0, budget, turns: 0, aside: Vec::new() }
     }
 
-    /// How many texts are on the device at a time.
+    /// Returns the number of slots on the device.
     pub fn seats(&self) -> usize {
         self.seats.len()
     }
 
-    /// The seat of the text whose turn it is.
+    /// Returns the current slot.
     pub fn seat(&self) -> usize {
         self.at
     }
 
-    /// Makes the text of a seat the one whose turn it is.
+    /// Makes a slot the current one.
     pub fn select(&mut self, seat: usize) {
         self.at = seat.min(self.seats.len() - 1);
     }
 
-    /// The session of the text whose turn it is.
+    /// Returns the session of the current slot.
     pub fn session(&self) -> &Session {
         &self.seats[self.at].session
     }
 
-    /// Returns the session to generate with.
+    /// Returns the session of the current slot, to generate with.
     pub fn session_mut(&mut self) -> &mut Session {
         &mut self.seats[self.at].session
     }
 
-    /// The sessions of all seats, in order.
+    /// Iterates over the sessions of all slots, in order.
     pub fn sessions_mut(&mut self) -> impl Iterator<Item = &mut Session> {
         self.seats.iter_mut().map(|seat| &mut seat.session)
     }
 
-    /// The name of the text whose turn it is.
+    /// Returns the name of the current sequence.
     pub fn name(&self) -> &str {
         &self.seats[self.at].text.name
     }
 
-    /// The tokens of a text; none if there is no such text.
+    /// Returns the tokens of a sequence; nothing if it does not exist.
     pub fn tokens(&self, name: &str) -> Option<&[u32]> {
         if let Some(seat) = self.seat_of(name) {
             return Some(&self.seats[seat].text.tokens);
@@ -168,7 +167,7 @@ impl Sessions {
         self.find(name).map(|at| self.aside[at].snapshot.tokens())
     }
 
-    /// All texts, last used first.
+    /// Lists all sequences, most recently used first. Those on the device come first.
     pub fn list(&self) -> Vec<SessionInfo<'_>> {
         let bytes = |name| self.find(name).map_or(0, |at| self.aside[at].bytes());
         let mut seats: Vec<&Seat> = self.seats.iter().collect();
@@ -194,18 +193,19 @@ impl Sessions {
         all
     }
 
-    /// Makes it a text's turn: unless it is on the device, the text there that was not used for longest is set aside, by
-    /// the rows that were not set aside before, and of all texts the one that begins like the prompt for longest gives
-    /// its rows, as far as that helps.
+    /// Makes a sequence the current one, and brings it to the device. If needed, the least recently used sequence there
+    /// is moved to host memory, of which only rows without a copy are read. If another sequence has a longer common
+    /// beginning with the prompt, its rows are copied.
     ///
     /// *Errors*: a name of more than 256 bytes; the device was lost.
     pub async fn turn_to(&mut self, name: &str, prompt: &[u32], host: &dyn Host) -> Result<(), ModelError> {
         self.turn_beside(name, prompt, &[], host).await
     }
 
-    /// Brings a text onto the device while the texts of some seats stay where they are; not of all.
+    /// Makes a sequence the current one, like [`Self::turn_to`], while the slots in `stay` keep their sequences. Not
+    /// all slots may be in `stay`.
     ///
-    /// *Errors*: likewise.
+    /// *Errors*: as [`Self::turn_to`].
     pub async fn turn_beside(
         &mut self,
         name: &str,
@@ -223,7 +223,7 @@ impl Sessions {
         let of_aside = |aside: &Aside| session.reusable_of(&aside.snapshot, prompt);
         let aside = (0..self.aside.len()).max_by_key(|at| (of_aside(&self.aside[*at]), self.aside[*at].used));
         let aside = aside.map(|at| (of_aside(&self.aside[at]), at));
-        // What others on the device have computed is copied only if that is more than a few steps.
+        // The states of another sequence on the device are copied only if that saves more than a few steps.
         let of_seat = |at: usize| common_prefix(self.seats[at].session.tokens(), prompt);
         let others = (0..self.seats.len()).filter(|at| *at != self.at);
         let seat = others.map(|at| (of_seat(at), at)).max().filter(|(count, _)| *count >= own + COPIED);
@@ -250,8 +250,8 @@ impl Sessions {
         Ok(())
     }
 
-    /// Takes note of the text whose turn it is after a generation: all of its tokens, how they were chosen, and what was
-    /// asked, unless some of that had to make room.
+    /// Records the current sequence after a generation: all of its tokens, its sampling parameters and, if no tokens
+    /// were dropped, its request.
     pub fn note(&mut self, tokens: Vec<u32>, sampling: Sampling, request: Option<SavedRequest>) {
         let text = &mut self.seats[self.at].text;
         text.tokens = tokens;
@@ -259,7 +259,7 @@ impl Sessions {
         text.request = request;
     }
 
-    /// A text with its states; none if there is no such text.
+    /// Returns a snapshot of a sequence; nothing if it does not exist.
     ///
     /// *Errors*: the device was lost.
     pub async fn export(&mut self, name: &str, host: &dyn Host) -> Result<Option<Cow<'_, Snapshot>>, ModelError> {
@@ -269,9 +269,9 @@ impl Sessions {
         Ok(Some(Cow::Owned(self.seats[seat].read(0, host).await?)))
     }
 
-    /// Makes it a saved text's turn, under a name.
+    /// Loads a snapshot as a sequence with this name, and makes it the current one.
     ///
-    /// *Errors*: as [`Session::import`], or a name of more than 256 bytes; then all texts are as they were.
+    /// *Errors*: as [`Session::import`], or a name of more than 256 bytes; then nothing has changed.
     pub async fn import(&mut self, name: &str, snapshot: &Snapshot, host: &dyn Host) -> Result<(), ModelError> {
         check(name)?;
         self.session().check(snapshot)?;
@@ -290,7 +290,7 @@ impl Sessions {
         Ok(())
     }
 
-    /// Returns the request of the last generation of a text, and how its tokens are chosen.
+    /// Returns the request and the sampling parameters of a sequence's last generation.
     pub fn request(&self, name: &str) -> Option<(&SavedRequest, Sampling)> {
         let (request, sampling) = if let Some(seat) = self.seat_of(name) {
             let text = &self.seats[seat].text;
@@ -302,14 +302,13 @@ impl Sessions {
         request.zip(sampling)
     }
 
-    /// Goes on with the seat of the text whose turn it is alone: after a loss the other sessions are those of a device that
-    /// is gone.
+    /// Drops all slots except the current one: after a loss, the other sessions belong to a device that is gone.
     pub fn keep_seat(&mut self) {
         let kept = self.seats.swap_remove(self.at);
         (self.seats, self.at) = (vec![kept], 0);
     }
 
-    /// Forgets a text; gives whether it was there.
+    /// Removes a sequence; returns whether it existed.
     pub fn remove(&mut self, name: &str) -> bool {
         let before = self.aside.len();
         self.aside.retain(|aside| aside.name != name);
@@ -322,14 +321,15 @@ impl Sessions {
         is_on_device || self.aside.len() < before
     }
 
-    /// The seat of a text that is on the device.
+    /// Returns the slot of a sequence that is on the device.
     fn seat_of(&self, name: &str) -> Option<usize> {
-        // Seats that nobody has had have texts without a name as well.
+        // Unused slots have unnamed sequences as well, so the current slot comes first.
         let has = |at: &usize| self.seats[*at].text.name == name;
         Some(self.at).filter(has).or_else(|| (0..self.seats.len()).find(has))
     }
 
-    /// The seat that a text has or gets: an empty one, or that of the text that was not used for longest, but none of some.
+    /// Returns the slot of a sequence. If it is not on the device: an empty slot, or that of the least recently used
+    /// sequence, except for those in `stay`.
     fn seat_for(&self, name: &str, stay: &[usize]) -> usize {
         let free = (0..self.seats.len()).filter(|at| !stay.contains(at));
         let emptiest = free.min_by_key(|at| (!self.seats[*at].session.tokens().is_empty(), self.seats[*at].used));
@@ -340,12 +340,12 @@ impl Sessions {
         self.aside.iter().position(|aside| aside.name == name)
     }
 
-    /// Copies what is new of the text whose turn it is to host memory.
+    /// Copies the new rows of the current sequence to host memory.
     async fn set_aside(&mut self, host: &dyn Host) -> Result<(), ModelError> {
         let position = self.session().saves(&self.seats[self.at].text.tokens);
         let own = self.find(self.name());
         let known = own.map_or(0, |at| common_prefix(self.aside[at].computed(), &self.seats[self.at].text.tokens));
-        // Of states that steps rewrite, an earlier copy may be of a later position than can be gone back to now.
+        // With recurrent states, an earlier copy may be of a later position than the session can be rewound to now.
         if let Some(at) = own.filter(|at| known > position && known == self.aside[*at].computed().len()) {
             let bytes = self.aside[at].bytes_with(&self.seats[self.at].text.tokens);
             if !self.make_room(bytes) {
@@ -365,7 +365,7 @@ impl Sessions {
         let part = match self.seats[self.at].read(from, host).await {
             Ok(part) => part,
             Err(ModelError::Backend(lost @ backend_api::Error::Lost(_))) => return Err(lost.into()),
-            // A text that cannot be read is computed again when its turn comes.
+            // A sequence that cannot be read is recomputed at its next turn.
             Err(_) => {
                 self.forget_copy();
                 return Ok(());
@@ -382,14 +382,13 @@ impl Sessions {
         Ok(())
     }
 
-    /// Forgets what was set aside of the text whose turn it is earlier.
+    /// Drops the copy of the current sequence in host memory.
     fn forget_copy(&mut self) {
         let name = self.name().to_owned();
         self.aside.retain(|aside| aside.name != *name);
     }
 
-    /// Makes room for the text whose turn it is to have so many bytes in host memory; says whether there is. The texts
-    /// that were not used for longest go.
+    /// Drops the least recently used copies until the current sequence can have so many bytes; returns whether it can.
     fn make_room(&mut self, bytes: usize) -> bool {
         let name = self.name().to_owned();
         if bytes > self.budget {

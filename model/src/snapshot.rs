@@ -1,19 +1,21 @@
-//! A text and its states as bytes: what lets a conversation go on in another process, on another backend or machine.
+//! Snapshots of a session: its tokens and states as bytes, so that a conversation can continue in another process, on
+//! another backend or machine.
 //!
-//! A file is a log of records. Each adds to what those before it say: the tokens from where it begins, the rows of states
-//! for the positions that it adds, and states that steps rewrite as a whole. So a long text is saved again by what is new.
+//! A file is a log of records. Each record extends the ones before it: it has the tokens from its position on, the rows
+//! of the KV cache for the positions that it adds, and recurrent states as a whole. A long text is thus saved
+//! incrementally.
 //!
-//! | bytes | of a record |
+//! | bytes | contents of a record |
 //! |---|---|
 //! | 4 | `AGS1` |
 //! | 4 | length of the header |
-//! | 8 | length of what follows the header, without the digest |
+//! | 8 | length of the data after the header, without the digest |
 //! | | the header, JSON: [`Header`] |
 //! | | the new tokens, 4 bytes each |
-//! | | for each state its new rows, as [`Backend::read`](backend_api::Backend::read) gives them |
-//! | 32 | SHA-256 of all of that |
+//! | | for each state its new rows, in the format of [`Backend::read`](backend_api::Backend::read) |
+//! | 32 | SHA-256 of all bytes before |
 //!
-//! Numbers are little-endian. A last record that was cut off is left out: what came before it holds.
+//! Numbers are little-endian. An incomplete last record is ignored; the records before it are valid.
 
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
@@ -21,19 +23,19 @@ use sha2::{Digest, Sha256};
 use crate::request::{Sampling, SavedRequest};
 
 const MAGIC: &[u8; 4] = b"AGS1";
-/// Before the header.
+/// Bytes of a record before its header.
 const PREFIX: usize = 16;
 const SEAL: usize = 32;
-/// Longer headers belong to no model.
+/// Most bytes of a header. No model has a longer one.
 const MAX_HEADER: usize = 1 << 20;
 
-/// Bytes that are no snapshot, or one that does not fit. Each message is one line and names the cause and the remedy.
+/// Error of reading or loading a snapshot. Each message is one line and names the cause and the remedy.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum SnapshotError {
-    /// The bytes are not a snapshot, or damaged.
+    /// The bytes are not a snapshot, or are damaged.
     #[error("this is not a saved session, or a damaged one: {0}; save it again")]
     Damaged(String),
-    /// A snapshot of something else.
+    /// The snapshot does not match the model or its options.
     #[error("the session was saved {saved}, but this is {here}; {remedy}")]
     Other {
         /// Value that it was saved with.
@@ -43,12 +45,12 @@ pub enum SnapshotError {
         /// Advice to the user.
         remedy: &'static str,
     },
-    /// A piece that does not follow what is there.
+    /// A record that does not follow the ones before it.
     #[error("this part of a session begins at position {from}, but what is there ends at {end}; save it as a whole")]
     Gap {
-        /// Where the piece begins.
+        /// Position at which the record begins.
         from: usize,
-        /// Where the snapshot ends.
+        /// Position at which the snapshot ends.
         end: usize,
     },
 }
@@ -56,39 +58,39 @@ pub enum SnapshotError {
 /// Header of a record.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Header {
-    /// The [identity](crate::Identity) of the model, in hexadecimal digits.
+    /// [Identity](crate::Identity) of the model, in hexadecimal digits.
     pub model: String,
     /// The architecture.
     pub architecture: String,
-    /// The blocks whose states are there: from the first to before the second.
+    /// Blocks whose states are saved: the first one, and the one after the last.
     pub blocks: [usize; 2],
     /// Dtype of the KV cache.
     pub kv_cache: String,
-    /// How the next token was chosen last.
+    /// Sampling parameters of the last generation.
     pub sampling: Option<Sampling>,
     /// Request of the last generation, which may not have ended.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub request: Option<SavedRequest>,
-    /// The position that the record begins at: rows and tokens before it are in earlier ones.
+    /// Position at which the record begins: rows and tokens before it are in earlier records.
     pub from: usize,
-    /// Positions whose states are there.
+    /// Number of positions whose states are saved.
     pub position: usize,
-    /// Tokens of the text: the last ones may lie beyond the position.
+    /// Number of tokens. The last ones may not have states yet.
     pub tokens: usize,
-    /// The states in the order of their bytes.
+    /// States, in the order of their bytes.
     pub states: Vec<Rows>,
 }
 
-/// The rows of a state in a record.
+/// Rows of a state in a record.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Rows {
-    /// Its name.
+    /// Name of the state.
     pub name: String,
-    /// Whether they follow those before them, rather than replace them.
+    /// Whether the rows are appended to earlier ones (KV cache), or replace them (recurrent state).
     pub appended: bool,
-    /// How many there are.
+    /// Number of rows.
     pub rows: usize,
-    /// Bytes of each.
+    /// Bytes of a row.
     pub row_bytes: usize,
 }
 
@@ -98,7 +100,7 @@ impl Rows {
     }
 }
 
-/// A text with its states, or what came to it since an earlier snapshot.
+/// A text with its states, or the part added since an earlier snapshot.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Snapshot {
     pub(crate) header: Header,
@@ -112,35 +114,35 @@ impl Snapshot {
         &self.header
     }
 
-    /// The tokens of the text from [`Header::from`] on, those included whose states are not there yet.
+    /// Returns the tokens from position [`Header::from`] on, including those without states.
     pub fn tokens(&self) -> &[u32] {
         &self.tokens
     }
 
-    /// Notes how tokens are chosen, for whoever goes on.
+    /// Sets the sampling parameters with which the text continues.
     pub fn set_sampling(&mut self, sampling: Sampling) {
         self.header.sampling = Some(sampling);
     }
 
-    /// Notes what was asked of the generation that the text ends with, for whoever goes on with it.
+    /// Sets the request of the generation that the text ends with, to resume it.
     pub fn set_request(&mut self, request: SavedRequest) {
         self.header.request = Some(request);
     }
 
-    /// Says how a text goes on whose beginning this has the states of.
+    /// Replaces the tokens and the request. The states must be those of a beginning of the new text.
     pub(crate) fn set_text(&mut self, tokens: &[u32], sampling: Option<Sampling>, request: Option<SavedRequest>) {
         self.tokens = tokens[self.header.from..].to_vec();
         self.header = Header { tokens: tokens.len(), sampling, request, ..self.header.clone() };
     }
 
-    /// Bytes of host memory that tokens and states take.
+    /// Returns the host memory of tokens and states, in bytes.
     pub fn bytes(&self) -> usize {
         4 * self.tokens.len() + self.states.iter().map(Vec::len).sum::<usize>()
     }
 
-    /// Adds what came later.
+    /// Appends a later snapshot of the same text.
     ///
-    /// *Errors*: it is of another model, or does not follow.
+    /// *Errors*: it is of another model, or leaves a gap.
     pub fn extend(&mut self, later: Snapshot) -> Result<(), SnapshotError> {
         let (old, new) = (&self.header, &later.header);
         if (&old.model, old.blocks, &old.kv_cache) != (&new.model, new.blocks, &new.kv_cache) {
@@ -161,7 +163,7 @@ impl Snapshot {
         let mut rows = later.header.states;
         for ((mine, bytes), rows) in self.states.iter_mut().zip(later.states).zip(&mut rows) {
             mine.truncate(if rows.appended { kept * rows.row_bytes } else { 0 });
-            // Without room for growth: many texts are kept side by side.
+            // Memory is not over-allocated, since many texts are kept in parallel.
             mine.reserve_exact(bytes.len());
             mine.extend(bytes);
             rows.rows += if rows.appended { kept } else { 0 };
@@ -170,9 +172,9 @@ impl Snapshot {
         Ok(())
     }
 
-    /// The record.
+    /// Serialises the snapshot as one record.
     pub fn to_bytes(&self) -> Vec<u8> {
-        // Names and numbers: they always become JSON.
+        // Names and numbers can always be serialised.
         let header = serde_json::to_vec(&self.header).unwrap_or_default();
         let body = self.bytes();
         let mut out = Vec::with_capacity(PREFIX + header.len() + body + SEAL);
@@ -186,12 +188,12 @@ impl Snapshot {
         out
     }
 
-    /// Joins a log of records to one snapshot.
+    /// Joins the records of a log to one snapshot.
     ///
-    /// *Errors*: no record is whole, or one does not follow those before it.
+    /// *Errors*: no record is complete, or one does not follow those before it.
     pub fn from_bytes(bytes: &[u8]) -> Result<Snapshot, SnapshotError> {
         let (mut whole, mut rest) = record(bytes)?;
-        // What does not end in a seal was being written when something ended.
+        // An incomplete last record was being written when the process ended.
         while let Ok((later, behind)) = record(rest) {
             whole.extend(later)?;
             rest = behind;
@@ -200,7 +202,7 @@ impl Snapshot {
     }
 }
 
-/// The first record, and what follows it.
+/// Reads the first record; returns it and the bytes after it.
 fn record(bytes: &[u8]) -> Result<(Snapshot, &[u8]), SnapshotError> {
     let damaged = |what: &str| SnapshotError::Damaged(what.into());
     let short = || damaged("it ends too soon");
@@ -223,7 +225,7 @@ fn record(bytes: &[u8]) -> Result<(Snapshot, &[u8]), SnapshotError> {
         return Err(damaged("its digest is another"));
     }
     let header: Header = serde_json::from_slice(header).map_err(|e| damaged(&format!("its header: {e}")))?;
-    // Sums of numbers from outside, each of which may be anything.
+    // These numbers are not trusted, so all arithmetic is checked.
     let added =
         header.tokens.checked_sub(header.from).filter(|_| (header.from..=header.tokens).contains(&header.position));
     let added = added.ok_or_else(|| damaged("its positions make no sense"))?;

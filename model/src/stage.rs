@@ -1,8 +1,8 @@
-//! A stage at work on a text: what the stage before handed over comes in, what the next one goes on from goes out, and
-//! after the last one a token. Machines that each have a stage of a model are one machine together.
+//! A stage of a pipeline at work on a sequence: it takes the activations of the stage before and returns those for the
+//! next stage; the last stage returns a token. Machines that each have a stage of a model compute the model together.
 //!
-//! A text has a session in every stage, with the states of its blocks alone. All of them take the same steps, so that with
-//! seams of f32 the text is that of the whole model, to the last bit where the steps and the device are the same.
+//! A sequence has a session in every stage, with the states of that stage's blocks. All stages take the same steps.
+//! With f32 seams, the tokens are those of the whole model, to the last bit if the steps and the devices are the same.
 
 use std::rc::Rc;
 
@@ -24,65 +24,64 @@ mod seam;
 pub use error::StageError;
 pub use seam::Seam;
 
-/// Rows of a step, at most: what is handed over at once is bounded by it. The device gets fewer at a time.
+/// Most rows of a step, which bounds the size of the activations. The device processes fewer rows at a time.
 const MAX_ROWS: usize = 4096;
 
 /// Step of a stage.
 #[derive(Debug, Clone, Copy)]
 pub struct StageStep<'a> {
-    /// Position of the first row: the end of the text, but for a step that is asked for again.
+    /// Position of the first row: the end of the sequence, or the position of the last step if that is repeated.
     pub position: usize,
-    /// A token for each row; none for stages that [need none](StageSession::needs_tokens).
+    /// A token for each row. May be empty for stages that [do not need tokens](StageSession::needs_tokens).
     pub tokens: &'a [u32],
-    /// Activations of the stage before, in the seam's bytes; nothing for the first stage.
+    /// Activations from the stage before, in the seam's dtype; empty for the first stage.
     pub hidden: &'a [u8],
-    /// Whether the last stage is to choose the token that follows the rows. It is not at a part of a prompt after which
-    /// more comes.
+    /// Whether the last stage chooses the token that follows the rows. Set only for the last part of a prompt.
     pub choose: bool,
 }
 
 /// Output of a step.
 #[derive(Debug, Clone, PartialEq)]
 pub enum StageOutput {
-    /// Activations for the next stage: as many rows, in the seam's bytes.
+    /// Activations for the next stage: as many rows, in the seam's dtype.
     Hidden(Vec<u8>),
-    /// The token that follows.
+    /// The next token.
     Token {
         /// The token.
         id: u32,
-        /// How likely it and others were, if [`GenerateOptions::log_probs`] asks for it.
+        /// Probabilities of the token and of the likeliest others, if [`GenerateOptions::log_probs`] asks for them.
         log_prob: Option<LogProb>,
     },
     /// Nothing: the last stage was not asked for a token.
     Nothing,
 }
 
-/// How the last stage chooses tokens.
+/// How the last stage samples tokens.
 #[derive(Debug, Clone, Copy)]
 struct Choosing {
     head: Head,
     sampling: StepParams,
-    /// The likeliest tokens that are told of.
+    /// Number of likeliest tokens to report.
     top: usize,
-    /// Whether it depends on the tokens before.
+    /// Whether sampling depends on earlier tokens (penalties).
     looks_back: bool,
 }
 
-/// A step by which it is known again.
+/// Key of a step, by which a repeated one is recognised: position, rows, and whether a token is chosen.
 type Asked = (usize, usize, bool);
 
-/// One text in one stage.
+/// Session of a sequence in one stage.
 pub struct StageSession {
     session: Session,
     seam: Seam,
     choosing: Choosing,
     reads_tokens: bool,
-    /// The last step and what it gave, for who did not receive it.
+    /// The last step and its output, in case it is requested again.
     last: Option<(Asked, StageOutput)>,
 }
 
 impl StageSession {
-    /// An empty text. It is greedy unless [`Self::choose`] says otherwise.
+    /// Makes an empty session. It is greedy unless [`Self::choose`] sets other options.
     ///
     /// *Errors*: memory for states, or the device was lost; an embedding model.
     pub fn new(model: Rc<Model>, seam: Seam) -> Result<StageSession, ModelError> {
@@ -91,10 +90,10 @@ impl StageSession {
         Ok(StageSession { session: Session::of_stage(model, FIRST)?, seam, choosing, reads_tokens, last: None })
     }
 
-    /// Has the last stage choose tokens as a generation with these options would, after a prompt of so many tokens. Other
-    /// stages do not mind.
+    /// Sets how the last stage samples tokens: as a generation with these options does after a prompt of so many
+    /// tokens. It has no effect in other stages.
     ///
-    /// *Errors*: options out of range; a format of the answer, which a stage cannot follow.
+    /// *Errors*: options out of range; a constraint, which stages do not support.
     pub fn choose(&mut self, options: &GenerateOptions, prompt: usize) -> Result<(), ModelError> {
         if options.constraint.is_some() {
             let why = "a stage cannot hold an answer to a format; ask a machine that has the whole model";
@@ -111,33 +110,35 @@ impl StageSession {
         Ok(())
     }
 
-    /// The model, or rather the stage of it.
+    /// Returns the model, of which one stage is loaded.
     pub fn model(&self) -> &Rc<Model> {
         self.session.model()
     }
 
-    /// Returns the dtype of the activations that it takes and gives.
+    /// Returns the dtype of the activations between stages.
     pub fn seam(&self) -> Seam {
         self.seam
     }
 
-    /// Where the text ends: the position of the next step.
+    /// Returns the end of the sequence: the position of the next step.
     pub fn position(&self) -> usize {
         self.session.position()
     }
 
-    /// Whether steps must tell the tokens of their rows: to the first stage, where blocks have inputs of their own, and to
-    /// the last stage if penalties look at them.
+    /// Returns whether steps need the tokens of their rows: for the first stage, for blocks with per-layer embeddings,
+    /// and for the last stage with penalties.
     pub fn needs_tokens(&self) -> bool {
         self.reads_tokens || (self.choosing.looks_back && self.model().recipe().stage().head)
     }
 
-    /// The session that has the stage's states, to be shaped for a device: see [`Session::set_prompt_rows`] and others.
+    /// Returns the session with the stage's states, to tune it for a device: see [`Session::set_prompt_rows`] and
+    /// others.
     pub fn session_mut(&mut self) -> &mut Session {
         &mut self.session
     }
 
-    /// Compiles the programs that a prompt's piece of so many rows at the end of the text takes, unless that was done before.
+    /// Compiles the programs for a part of a prompt with so many rows at the end of the sequence, unless they are
+    /// compiled already.
     ///
     /// *Errors*: shader or driver errors, memory, the device was lost.
     pub fn prepare(&mut self, rows: usize) -> Result<(), ModelError> {
@@ -153,9 +154,9 @@ impl StageSession {
         Ok(())
     }
 
-    /// Takes a step. One that was taken just now and is asked for again gives again what it gave.
+    /// Takes a step. If the last step is requested again, returns its output again.
     ///
-    /// *Errors*: what [`StageError`] lists; more rows than the context has room for, unknown tokens; numbers that are not
+    /// *Errors*: those of [`StageError`]; more rows than the context has room for, unknown tokens; numbers that are not
     /// finite; memory, or the device was lost.
     pub async fn step(&mut self, step: &StageStep<'_>, host: &dyn Host) -> Result<StageOutput, ModelError> {
         let rows = self.rows(step)?;
@@ -207,7 +208,7 @@ impl StageSession {
         })
     }
 
-    /// The rows of a step.
+    /// Returns the number of rows of a step, and checks the size of its inputs.
     fn rows(&self, step: &StageStep<'_>) -> Result<usize, StageError> {
         let recipe = self.model().recipe();
         let row = if recipe.stage().embed { 0 } else { recipe.hidden() * self.seam.bytes() };
@@ -222,18 +223,18 @@ impl StageSession {
         if (1..=MAX_ROWS).contains(&rows) { Ok(rows) } else { Err(StageError::Rows { rows }) }
     }
 
-    /// Refuses a step that cannot follow.
+    /// Refuses a step that does not follow the sequence.
     fn admit(&self, step: &StageStep<'_>, rows: usize) -> Result<(), ModelError> {
         let (stage, sizes) = (self.model().recipe().stage(), self.model().recipe().sizes());
         let (used, n_ctx) = (self.position(), sizes.n_ctx);
-        // A step that was broken off has left states that are rewritten elsewhere than the text ends.
+        // After a failed step, recurrent states may be at another position than the sequence's end.
         if step.position != used || !self.session.rewritten.are_at(used) {
             return Err(StageError::Position { asked: step.position, end: used }.into());
         }
         if step.choose && !stage.head {
             return Err(StageError::NoHead { start: stage.blocks.start, end: stage.blocks.end }.into());
         }
-        // A token needs a row of the history.
+        // A chosen token takes a row of the history.
         let tokens = rows + usize::from(step.choose);
         if tokens > n_ctx - used {
             return Err(ModelError::ContextFull { tokens, used, n_ctx });
@@ -244,7 +245,7 @@ impl StageSession {
         }
     }
 
-    /// The head of a program. Stages without one hand over whatever it is.
+    /// Returns the head of a program. A stage without a head always returns activations.
     fn head(&self, chooses: bool) -> Head {
         match self.model().recipe().stage().head {
             true if chooses => self.choosing.head,
@@ -253,13 +254,13 @@ impl StageSession {
         }
     }
 
-    /// Whether there is anything to do for a head: a stage without blocks has no states to leave.
+    /// Returns whether there is work for a head: a stage without blocks has no states to update.
     fn runs(&self, head: Head) -> bool {
         let stage = self.model().recipe().stage();
         !(stage.head && stage.blocks.is_empty() && head == Head::None)
     }
 
-    /// Adds rows to the text.
+    /// Adds rows to the sequence.
     async fn advance(
         &mut self,
         (bucket, head): (usize, Head),
@@ -281,12 +282,12 @@ impl StageSession {
             let params = StepParams { position: position as u32, rows: rows as u32, ..self.choosing.sampling };
             self.session.submit(bucket, head, &params, host).await?;
         }
-        // Tokens that nobody told and nobody asks for are zeros.
+        // Unknown tokens are recorded as 0; nothing reads them.
         self.session.know(tokens.unwrap_or(&[0; MAX_ROWS][..rows]));
         Ok(())
     }
 
-    /// Reads what a program hands over.
+    /// Reads the activations that a program returns.
     async fn read(
         &self,
         program: (usize, Head),
@@ -302,7 +303,7 @@ impl StageSession {
         Ok(read_rows(&**self.model().backend(), id, 0, rows, bytes, host).await?)
     }
 
-    /// The token that was chosen after the end of the text.
+    /// Returns the token that was chosen after the end of the sequence.
     async fn chosen(&self, program: (usize, Head), host: &dyn Host) -> Result<StageOutput, ModelError> {
         let (backend, position) = (&**self.model().backend(), self.position());
         let n_vocab = self.model().recipe().sizes().n_vocab;
@@ -311,7 +312,7 @@ impl StageSession {
         read_rows(backend, self.session.history()?, position, 1, bytes, host).await?;
         let [id] = id;
         if id as usize >= n_vocab {
-            // Logits that are not finite have no best one.
+            // Logits that are not finite do not have a best token.
             return Err(ModelError::NotANumber { position: position - 1, fault: None });
         }
         let log_prob = match self.session.told(program) {
@@ -324,8 +325,8 @@ impl StageSession {
         Ok(StageOutput::Token { id, log_prob })
     }
 
-    /// Goes back to a position, or as far before it as states allow that steps rewrite, and tells where that is. The steps
-    /// from there on are to be taken again.
+    /// Rewinds to a position, or to an earlier one if recurrent states require it, and returns that. The steps from
+    /// there on must be repeated.
     ///
     /// *Errors*: the device was lost.
     pub fn rewind(&mut self, position: usize) -> Result<usize, ModelError> {
@@ -339,8 +340,8 @@ impl StageSession {
         Ok(at)
     }
 
-    /// Saves the states of the stage's blocks, but for rows before position `from`, which an earlier snapshot has. The
-    /// text stays as it is.
+    /// Saves the states of the stage's blocks, except for rows before position `from`, which an earlier snapshot has.
+    /// The sequence does not change.
     ///
     /// *Errors*: the device was lost.
     pub async fn export(&mut self, from: usize, host: &dyn Host) -> Result<Snapshot, ModelError> {
@@ -348,10 +349,10 @@ impl StageSession {
         self.session.export(&tokens, from, host).await
     }
 
-    /// Takes a saved text in the place of this one, from any backend. The next step is at its end.
+    /// Replaces the sequence by a saved one, which may be from another backend. The next step is at its end.
     ///
-    /// *Errors*: a snapshot of another stage, model or KV cache, or of more than the context holds; one that is not whole; the
-    /// device was lost. Unless it was, the text is then as it was before.
+    /// *Errors*: a snapshot of another stage, model or KV cache dtype, or longer than the context; an incomplete one;
+    /// the device was lost. The sequence does not change unless the device was lost.
     pub async fn import(&mut self, snapshot: &Snapshot, host: &dyn Host) -> Result<(), ModelError> {
         self.session.import(snapshot, host).await?;
         self.last = None;

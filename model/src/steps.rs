@@ -1,27 +1,27 @@
-//! How a text was cut into steps. Rows that are computed together are rounded alike, so a text that is computed again with
-//! the same steps is the same to the last bit.
+//! Record of the steps that computed a text. Rows of a step are rounded together, so recomputing a text with the same
+//! steps gives the same bits.
 
-/// Steps of equal rows, one after the other.
+/// Consecutive steps of the same size.
 #[derive(Debug, Clone, Copy)]
 struct Run {
     /// Rows of the program.
     program: usize,
-    /// Tokens of each step, at most that many.
+    /// Tokens of each step, at most the rows of the program.
     rows: usize,
-    /// Steps.
+    /// Number of steps.
     count: usize,
 }
 
-/// The steps of a text from its beginning.
+/// Steps of a text, from its beginning.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Steps {
     runs: Vec<Run>,
-    /// The position after them.
+    /// Position after the last step.
     end: usize,
 }
 
 impl Steps {
-    /// Takes note of a step at a position, which takes the place of those from there on.
+    /// Records a step at a position, and drops earlier ones from there on.
     pub fn push(&mut self, position: usize, program: usize, rows: usize) {
         let mut cut = program;
         while self.end > position {
@@ -33,7 +33,7 @@ impl Steps {
                 self.runs.pop();
             }
         }
-        // Of a step that reached beyond, the rows that the text kept.
+        // A step that is cut keeps the rows that the text kept.
         self.add(cut, position - self.end);
         self.add(program, rows);
     }
@@ -47,7 +47,8 @@ impl Steps {
         self.end += rows;
     }
 
-    /// The program and the tokens of each step, for so many tokens; the last step may be one of more tokens.
+    /// Iterates over the program rows and tokens of each step, for the first `tokens` tokens. The last step may have
+    /// been longer.
     pub fn of(&self, tokens: usize) -> impl Iterator<Item = (usize, usize)> {
         let all = self.runs.iter().flat_map(|run| std::iter::repeat_n((run.program, run.rows), run.count));
         all.scan(tokens, |left, (program, rows)| {

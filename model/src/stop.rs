@@ -1,6 +1,6 @@
 //! Stop strings, which may span several tokens.
 
-/// Holds text back that may turn out to be the beginning of a stop string.
+/// Filter that holds back text which may be the beginning of a stop string.
 #[derive(Debug)]
 pub(crate) struct StopFilter {
     stops: Vec<String>,
@@ -9,13 +9,13 @@ pub(crate) struct StopFilter {
 }
 
 impl StopFilter {
-    /// Empty stop strings stop nothing.
+    /// Makes a filter. Empty stop strings are ignored.
     pub fn new(stops: Vec<String>) -> StopFilter {
         StopFilter { stops, held: String::new(), stopped: false }
     }
 
-    /// Takes more text and appends to `out` what is certain to be shown. True once a stop string has appeared; neither
-    /// that nor anything after it is shown.
+    /// Takes more text, and appends to `out` what is final by now. Returns true once a stop string has come; the stop
+    /// string and the text after it are not shown.
     pub fn push(&mut self, text: &str, out: &mut String) -> bool {
         if self.stopped {
             return true;
@@ -35,7 +35,7 @@ impl StopFilter {
         false
     }
 
-    /// Ends the text: nothing is held back any more.
+    /// Ends the text: appends the held rest.
     pub fn finish(&mut self, out: &mut String) {
         out.push_str(&self.held);
         self.held.clear();

@@ -1,11 +1,11 @@
-//! Tokens become text.
+//! Conversion of generated tokens to text.
 
 use crate::request::GenerateOptions;
 use crate::stop::StopFilter;
 use crate::tokenizer::{StreamDecoder, Tokenizer};
 
-/// The text of tokens as they come: characters may be spread over several of them, and what may turn out to be the
-/// beginning of a stop string is held back.
+/// Text of generated tokens. Characters may be spread over several tokens, and text that may be the beginning of a stop
+/// string is held back.
 #[derive(Debug)]
 pub struct Words {
     decoder: StreamDecoder,
@@ -15,7 +15,7 @@ pub struct Words {
 }
 
 impl Words {
-    /// No text yet, of an answer that options ask for.
+    /// Makes an empty text for an answer with these options.
     pub fn new(options: &GenerateOptions) -> Words {
         Words {
             decoder: StreamDecoder::showing(&options.shown),
@@ -25,7 +25,7 @@ impl Words {
         }
     }
 
-    /// Takes a token. Gives text that is certain by now, and whether a stop string has come.
+    /// Takes a token. Returns the text that is final by now, and whether a stop string has come.
     pub fn push(&mut self, tokenizer: &Tokenizer, token: u32) -> (&str, bool) {
         let shown = self.text.len();
         self.decoded.clear();
@@ -34,7 +34,7 @@ impl Words {
         (&self.text[shown..], stopped)
     }
 
-    /// Gives what was held back: the text ends.
+    /// Ends the text, and returns the held rest.
     pub fn finish(&mut self) -> &str {
         let shown = self.text.len();
         self.decoded.clear();
@@ -44,7 +44,7 @@ impl Words {
         &self.text[shown..]
     }
 
-    /// All text that was given.
+    /// Returns all text.
     pub fn into_text(self) -> String {
         self.text
     }

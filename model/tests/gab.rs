@@ -1,4 +1,4 @@
-//! The embedded model's tokenizer against its reference file.
+//! Test of the built-in model's tokenizer against its reference file.
 
 use anygpu_model::gguf::Gguf;
 use anygpu_model::tokenizer::Tokenizer;
@@ -17,7 +17,7 @@ fn tokens_and_text_equal_the_reference() {
         let ids = |key: &str| -> Vec<u32> { serde_json::from_value(case[key].clone()).unwrap() };
         let prompt = case["prompt"].as_str().unwrap();
         let encoded = tokenizer.encode(prompt, true, true);
-        // The empty prompt stands for the single token 0.
+        // The empty prompt stands for token 0.
         assert_eq!(if prompt.is_empty() { vec![0] } else { encoded }, ids("prompt_ids"), "{prompt:?}");
 
         let greedy = case["greedy_text"].as_str().unwrap();

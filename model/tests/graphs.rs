@@ -1,4 +1,5 @@
-//! The graphs that architectures record, node for node: backends find what they fuse by the order and form of the nodes.
+//! Tests of the graphs that architectures record, node by node: backends match fusion patterns by the order and form of
+//! nodes.
 
 use anygpu_model::arch::{HIDDEN_IN, HIDDEN_OUT, HISTORY, LOGITS};
 use anygpu_model::{Gguf, Head, Recipe, Stage};
@@ -14,7 +15,7 @@ fn recipe(file: &str) -> Recipe {
     Recipe::new(&Gguf::from_bytes(&bytes).unwrap(), None).unwrap()
 }
 
-/// Graphs of four rows that end with the best token, as they were when the GPU backends' fusions were written.
+/// Graphs of four rows with a greedy token are unchanged since the GPU backends' fusion patterns were written.
 #[test]
 fn gpt2_and_llama_stay_as_they_are() {
     for file in ["gab-q4_0", "fixtures/llama-gqa-tied"] {
@@ -32,7 +33,7 @@ fn gpt2_and_llama_stay_as_they_are() {
     }
 }
 
-/// From the last block's attention on, only the wanted row is computed.
+/// After the last block's attention, only the needed row is computed.
 #[test]
 fn only_wanted_rows_are_computed() {
     let last = |graph: &Graph| {
@@ -60,7 +61,7 @@ fn only_wanted_rows_are_computed() {
     }
 }
 
-/// Nodes of the second block of a model.
+/// Returns the nodes of a model's second block.
 fn second_block(file: &str) -> Vec<String> {
     let stage = Stage { embed: false, blocks: 1..2, head: false };
     let graph = recipe(&format!("fixtures/{file}")).with_stage(stage).unwrap().graph(4, Head::Greedy).unwrap();
@@ -99,7 +100,7 @@ fn queries_and_keys_are_normed_before_they_rotate() {
     assert_eq!(second_block("gemma3-swa"), post_normed);
 }
 
-/// Tests that of seven blocks the sixth attends to everything, with the other base.
+/// Of seven blocks, the sixth has full attention, with the other base.
 #[test]
 fn gemma3_alternates_windows_and_bases() {
     let graph = recipe("fixtures/gemma3-swa").graph(1, Head::Greedy).unwrap();

@@ -1,5 +1,5 @@
-//! Templates and vocabularies made to do harm end soon, in little memory, on a small stack, and with a text or an error
-//! of one line.
+//! Hostile templates and vocabularies end soon, in little memory and on a small stack, with a text or an error of one
+//! line.
 
 use std::alloc::System;
 use std::process::Command;
@@ -16,16 +16,16 @@ use stats_alloc::{INSTRUMENTED_SYSTEM, Region, StatsAlloc};
 #[global_allocator]
 static ALLOCATOR: &StatsAlloc<System> = &INSTRUMENTED_SYSTEM;
 
-/// Random cases.
+/// Number of random cases.
 const CASES: u64 = 2000;
 /// Most memory that a template may allocate, freed memory included.
 const MAX_ALLOCATED: usize = 512 << 20;
 /// Most processor time of a template. Other programs on the machine do not count.
 const MAX_TIME: Duration = Duration::from_secs(1);
-/// A quarter of what browsers give to wasm: frames are larger there, and the page has some before.
+/// Stack size: a quarter of that of browsers for wasm, where frames are larger and the page has used some of it.
 const STACK: usize = 256 << 10;
 
-/// Returns the time that this thread has spent on a processor; where the system does not tell, the time of day.
+/// Returns the processor time of this thread or, if the system does not report it, the time of day.
 fn spent() -> Duration {
     static START: LazyLock<Instant> = LazyLock::new(Instant::now);
     let schedule = fs::read_to_string("/proc/thread-self/schedstat").unwrap_or_default();
@@ -33,7 +33,7 @@ fn spent() -> Duration {
     nanos.map_or_else(|| START.elapsed(), Duration::from_nanos)
 }
 
-/// The text of a conversation, or why there is none.
+/// Renders a conversation.
 fn render(source: &str) -> Result<String, ChatError> {
     let mut metadata = Metadata::default();
     metadata.insert("tokenizer.chat_template", Value::String(source.into()));
@@ -43,7 +43,7 @@ fn render(source: &str) -> Result<String, ChatError> {
     template.render(&messages, true)
 }
 
-/// Links that make chains as long as the largest template: `first`, then `link` over and over, then `last`.
+/// Links of chains that are as long as the largest template: `first`, then `link` repeated, then `last`.
 const CHAINS: &[[&str; 3]] = &[
     ["{{ 1", "~1", " }}"],
     ["{{ 1", "+1", " }}"],
@@ -94,7 +94,7 @@ const CHAINS: &[[&str; 3]] = &[
     ["{% set x = 3 %}", "{% set x = x * x %}", "{{ x }}"],
 ];
 
-/// A macro of many parameters, called over and over with many names.
+/// Makes a macro with many parameters, called repeatedly with many names.
 fn many_names() -> String {
     let names = |each: &str| (0..10_000).map(|i| each.replace('#', &i.to_string())).collect::<String>();
     let (parameters, arguments) = (names("a#,"), names("b#=1,"));
@@ -103,7 +103,7 @@ fn many_names() -> String {
     )
 }
 
-/// All cases, each with what it is called.
+/// Returns all cases with their names.
 fn cases() -> impl Iterator<Item = (String, String)> {
     let chains = CHAINS.iter().flat_map(|[first, link, last]| {
         let most = (255 << 10) / link.len();
@@ -136,7 +136,8 @@ fn hostile_templates_end_soon_in_little_memory() {
     println!("slowest {slowest:?}, most {} MiB", largest >> 20);
 }
 
-/// Set for the process that runs the cases on a small stack: an overflow ends it, which no test could catch.
+/// Environment variable of the process that runs the cases on a small stack: a stack overflow ends the process, which a
+/// test cannot catch.
 const CHILD: &str = "ANYGPU_HOSTILE_CHILD";
 
 #[test]
@@ -153,7 +154,7 @@ fn hostile_templates_end_on_a_small_stack() {
 
 /// Bytes of a long prompt.
 const PROMPT: usize = 256 << 10;
-/// Most memory for a byte of it, freed memory included: its place while it waits, its token, and vectors that grow.
+/// Most memory for each byte of it, including freed memory: its candidate entry, its token, and growing vectors.
 const MAX_ALLOCATED_PER_BYTE: usize = 256;
 
 #[test]

@@ -9,7 +9,7 @@ use proptest::collection::vec;
 use proptest::prelude::*;
 use proptest::sample::Index;
 
-/// The GPT-2 byte alphabet, derived here once more as a check.
+/// Derives the GPT-2 byte alphabet independently, as a check.
 fn alphabet() -> Vec<String> {
     let printable = |b: u32| matches!(b, 0x21..=0x7e | 0xa1..=0xac | 0xae..=0xff);
     let mut others = 0x100u32..;
@@ -17,7 +17,7 @@ fn alphabet() -> Vec<String> {
     (0..256).map(code).map(|c| char::from_u32(c).unwrap().to_string()).collect()
 }
 
-/// A vocabulary of all bytes and of what `merges` produce.
+/// Makes a vocabulary of all bytes and of the results of `merges`.
 fn bpe(merges: &[(String, String)]) -> Tokenizer {
     let mut tokens = alphabet();
     tokens.extend(merges.iter().map(|(l, r)| format!("{l}{r}")));
@@ -30,7 +30,7 @@ fn bpe(merges: &[(String, String)]) -> Tokenizer {
     Tokenizer::from_metadata(&m).unwrap()
 }
 
-/// Merges by looking for the best pair over and over, as the definition says.
+/// Merges by searching for the best pair repeatedly, as in the definition.
 fn merge_plainly(merges: &[(String, String)], word: &str) -> Vec<String> {
     let mut parts: Vec<String> = word.chars().map(String::from).collect();
     loop {

@@ -1,4 +1,4 @@
-//! Tokenizers and chat templates of real models against llama.cpp's answers.
+//! Tests of tokenizers and chat templates of real models against llama.cpp's results.
 
 use std::fs;
 use std::path::Path;
@@ -8,7 +8,7 @@ use anygpu_model::gguf::Gguf;
 use anygpu_model::tokenizer::Tokenizer;
 use serde::de::DeserializeOwned;
 
-/// Reads the header of a model of the cache.
+/// Reads the header of a cached model.
 fn header(file: &str) -> Gguf {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../models/cache").join(file);
     match fs::read(&path) {
@@ -17,7 +17,7 @@ fn header(file: &str) -> Gguf {
     }
 }
 
-/// A file of answers.
+/// Reads a file of reference results.
 fn answers<T: DeserializeOwned>(file: &str) -> T {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data").join(file);
     serde_json::from_slice(&fs::read(path).unwrap()).unwrap()
@@ -87,11 +87,11 @@ fn smollm2_chat() {
 
 #[test]
 fn gemma3_tokens() {
-    // Not 212, whose text is `</s>`: in this file it is an ordinary token.
+    // Token 212, `</s>`, is not among them: in this file it is an ordinary token.
     tokens_equal(GEMMA3, "gemma3_tokenizer.json", &[1, 106]);
 }
 
-/// Tests a base model, whose file has no template.
+/// Tests a base model, whose file does not have a template.
 #[test]
 fn gemma3_prompts() {
     prompts_equal(GEMMA3, "gemma3_f32.json");

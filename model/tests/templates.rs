@@ -1,6 +1,6 @@
-//! Chat templates beside another implementation of Jinja2.
+//! Comparison of chat templates with another implementation of Jinja2.
 //!
-//! `ANYGPU_TEMPLATES=DIR` compares all `*.jinja` of a folder besides, such as those that publishers ship.
+//! With `ANYGPU_TEMPLATES=DIR`, all `*.jinja` files of a folder are compared as well, such as publishers' templates.
 
 use std::collections::BTreeMap;
 use std::{env, fs};
@@ -12,7 +12,7 @@ use minijinja::value::{Kwargs, Serde};
 use minijinja::{AutoEscape, Environment, Error, ErrorKind};
 use serde_json::json;
 
-/// Conversations that templates tell apart.
+/// Makes conversations that templates render differently.
 fn conversations() -> Vec<Vec<Message>> {
     let turns = |list: &[(&str, &str)]| list.iter().map(|(role, text)| Message::new(*role, *text)).collect();
     vec![
@@ -48,7 +48,7 @@ fn theirs(source: &str, messages: &[Message], generate: bool) -> Result<String, 
     environment.add_function("raise_exception", |text: &str| -> Result<minijinja::Value, Error> {
         Err(Error::new(ErrorKind::InvalidOperation, text.to_owned()))
     });
-    // That of templates with tools is checked by unit tests.
+    // Unit tests check the filter of templates with tools.
     environment.add_filter("tojson", |value: minijinja::Value, options: Kwargs| -> Result<String, Error> {
         let _: Option<usize> = options.get("indent")?;
         serde_json::to_string(&value).map_err(|e| Error::new(ErrorKind::BadSerialization, e.to_string()))
@@ -71,8 +71,8 @@ fn theirs(source: &str, messages: &[Message], generate: bool) -> Result<String, 
     template.render(minijinja::Value::from_pairs(given)).map_err(|e| e.to_string())
 }
 
-/// Returns the difference: another text, or an error of one alone. Where only the other one fails, it may be the one
-/// that refuses an expression that Python allows.
+/// Describes the difference: another text, or an error of only one implementation. With `lenient`, the other one may
+/// fail alone, since it refuses some expressions that Python allows.
 fn differs(source: &str, lenient: bool) -> Option<String> {
     for messages in conversations() {
         for generate in [true, false] {
@@ -118,7 +118,7 @@ fn published_templates_render_as_elsewhere() {
             continue;
         }
         count += 1;
-        // Jinja2 reads all line breaks as one.
+        // Jinja2 normalizes all line breaks.
         let source = fs::read_to_string(&path).unwrap().replace("\r\n", "\n");
         found.extend(differs(&source, true).map(|how| format!("{}{how}", path.display())));
     }

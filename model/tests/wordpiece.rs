@@ -1,4 +1,4 @@
-//! WordPiece against tokens that others made of texts.
+//! Test of WordPiece against reference tokens.
 
 use std::path::Path;
 

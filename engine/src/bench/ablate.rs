@@ -1,4 +1,4 @@
-//! Value of each design decision: each is switched off by itself.
+//! Value of each design decision, measured by switching it off alone.
 
 use std::cell::RefCell;
 use std::collections::{BTreeSet, HashSet};
@@ -22,15 +22,15 @@ use crate::{EngineOptions, Progress};
 pub struct Ablation {
     /// Decision that is switched off; `nothing` comes first.
     pub without: String,
-    /// Tokens a second.
+    /// Prefill speed, in tokens a second.
     pub prefill_tokens_per_s: f64,
-    /// Tokens a second.
+    /// Decode speed, in tokens a second.
     pub decode_tokens_per_s: f64,
-    /// Dispatches or draws; null where too few tokens came to tell.
+    /// Dispatches or draws; null if there were too few tokens to measure it.
     pub dispatches_per_token: Option<f64>,
-    /// Prefill, relative to nothing switched off.
+    /// Prefill speed relative to the row with nothing switched off.
     pub prefill_ratio: f64,
-    /// Decode, likewise.
+    /// Decode speed relative to the row with nothing switched off.
     pub decode_ratio: f64,
 }
 
@@ -50,7 +50,7 @@ impl Ablation {
     }
 }
 
-/// All of them. Field names are a contract: others read the JSON.
+/// Results of all ablations. Field names are stable: other programs read the JSON.
 #[derive(Debug, Clone, Serialize)]
 pub struct AblationReport {
     /// The kind of backend.
@@ -67,13 +67,13 @@ pub struct AblationReport {
     pub ablate: Vec<Ablation>,
 }
 
-/// A backend without something.
+/// A backend with something switched off.
 struct Without {
     inner: Rc<dyn Backend>,
-    /// Forms that it refuses, so that it runs their nodes in others.
+    /// Fusion patterns that it refuses, so that their nodes run as other patterns.
     forms: BTreeSet<&'static str>,
-    /// If it keeps 16-bit floats in place of the planes of weights: the storages of those. All are 0, since no operator's
-    /// time depends on values.
+    /// Storages of weights' planes, if the backend is to keep 16-bit floats in their place. The floats are all 0, since
+    /// no operator's time depends on values.
     blank: Option<RefCell<HashSet<StorageId>>>,
 }
 
@@ -200,9 +200,10 @@ impl Bench<'_> {
     }
 }
 
-/// Times a model with everything switched on and no tunable set, then with one decision switched off at a time: the pipeline
-/// of decode steps, fusion as a whole and of each operator, the planes of weights, the first value of each tunable, and what
-/// other variants of the backend do otherwise. A switch that changes nothing on this backend has no row.
+/// Times a model with everything switched on and default tunables, and then with one decision switched off at a time:
+/// the pipeline of decode steps, fusion as a whole and of each pattern, the planes of weights, the first value of each
+/// tunable, and the differences of the backend's other variants. A switch that changes nothing on this backend has no
+/// row.
 ///
 /// *Errors*: as [`run`](super::run()).
 pub async fn ablate(
@@ -220,7 +221,7 @@ pub async fn ablate(
     let mut bench = Bench { source, gguf, n_ctx, kv_cache, options, host, loading, progress, rows: Vec::new() };
     (bench.progress)("choosing a backend");
     let recipe = bench.recipe()?;
-    // What tuning found would be missing where a backend is opened anew.
+    // Backends that are opened anew would not have the tuned values, so none has.
     let untuned = SelectOptions { tuned: Rc::default(), ..engine.select.clone() };
     let (backend, report) = select(Some(&recipe), &untuned, host).await?;
     let info = backend.info().clone();

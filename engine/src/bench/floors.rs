@@ -1,4 +1,4 @@
-//! Lower bounds of a decode step on this device, as far as its own kernels show.
+//! Lower bounds of a decode step's time on this device (roofline), as measured with the backend's own kernels.
 
 use backend_api::case::Fill;
 use backend_api::op::{MatMul, Unary, UnaryKind};
@@ -9,74 +9,77 @@ use serde::Serialize;
 use super::Spread;
 use crate::timing;
 
-/// Columns of the weight whose reading is timed.
+/// Columns of the timed weight.
 const COLS: usize = 4096;
-/// Sizes of that weight, tried in turn until one takes long enough: the last is larger than any cache.
+/// Sizes of the timed weight, tried in turn until one takes long enough. The last one is larger than any cache.
 ///
 /// *Units*: bytes.
 const SIZES: [usize; 3] = [8 << 20, 64 << 20, 256 << 20];
-/// A matvec that takes so long is large enough.
+/// Time of a matvec that is long enough.
 ///
 /// *Units*: milliseconds.
 const LONG_MS: f64 = 2.0;
-/// Formats that may be read fastest: a plain one, one of half the bytes, and one with scales apart.
+/// Formats that may be read fastest: plain floats, half the bytes, and scales in a plane of their own.
 const FORMATS: [Format; 3] = [Format::F32, Format::F16, Format::Q8_0];
-/// Operators of the long chain, each of which needs the result of the one before.
+/// Operators of the long chain; each one needs the result of the one before.
 const CHAIN: usize = 129;
+/// Time to spend on a measurement, about.
+///
 /// *Units*: milliseconds.
 const ENOUGH_MS: f64 = 60.0;
-/// Steps under way before a read, at most.
+/// Most steps that are submitted before a read.
 const STEPS: usize = 256;
 /// Elements of a tiny tensor: 256 bytes.
 const TINY: usize = 64;
-/// Reads whose latency is taken.
+/// Number of reads whose latency is measured.
 const READS: usize = 21;
 
-/// How fast weights of a format are read.
+/// Read bandwidth of a weight format.
 #[derive(Debug, Clone, Copy, Serialize)]
 pub struct Bandwidth {
     /// The format of the weight.
     pub format: &'static str,
-    /// The size of the weight.
+    /// The size of the weight, in bytes.
     pub bytes: usize,
-    /// The time of one matvec.
+    /// The time of one matvec, in milliseconds.
     pub ms: f64,
-    /// Billions of bytes a second.
+    /// The bandwidth, in billions of bytes a second.
     pub gb_per_s: f64,
 }
 
-/// Lower bounds of this device. Measured with the backend's own kernels, so that the hardware may be capable of more.
+/// Lower bounds of this device. They are measured with the backend's own kernels, so the hardware may be capable of
+/// more.
 #[derive(Debug, Clone, Serialize)]
 pub struct Floors {
-    /// The bandwidth of reading: the best of `read`.
+    /// Read bandwidth: the best one of `read`.
     ///
     /// *Units*: billions of bytes a second.
     pub read_gb_per_s: f64,
-    /// A large matvec for each of some formats.
+    /// Read bandwidth of each of a few formats.
     pub read: Vec<Bandwidth>,
-    /// One more dispatch or draw in a step, which needs the result of the one before and does next to nothing.
+    /// Time of one more dispatch or draw in a step, which needs the result of the one before and does next to nothing.
     ///
     /// *Units*: microseconds.
     pub dispatch_us: f64,
-    /// A step of one such dispatch, with others under way.
+    /// Time of a step with one such dispatch, while other steps are submitted.
     ///
     /// *Units*: microseconds.
     pub step_us: f64,
-    /// From asking for 256 bytes of an idle device until they are here.
+    /// Latency of a read of 256 bytes from an idle device.
     ///
     /// *Units*: milliseconds.
     pub readback_ms: Spread,
 }
 
 impl Floors {
-    /// The least time of reading so many bytes.
+    /// Returns the least time of reading so many bytes.
     ///
     /// *Units*: milliseconds.
     pub fn read_ms(&self, bytes: f64) -> f64 {
         bytes / (self.read_gb_per_s * 1e6)
     }
 
-    /// The least time of so many dispatches.
+    /// Returns the least time of so many dispatches.
     ///
     /// *Units*: milliseconds.
     pub fn dispatch_ms(&self, dispatches: f64) -> f64 {
@@ -84,9 +87,10 @@ impl Floors {
     }
 }
 
-/// Measures them. A weight that does not fit the device ends the search for the bandwidth with what smaller ones gave.
+/// Measures the floors. A weight that does not fit the device ends the search for the bandwidth, with the results of
+/// smaller ones.
 ///
-/// *Errors*: what the backend returns.
+/// *Errors*: those of the backend.
 pub async fn floors(backend: &dyn Backend, host: &dyn Host) -> Result<Floors, Error> {
     let mut read = Vec::new();
     for format in FORMATS {
@@ -121,7 +125,7 @@ async fn bandwidth(backend: &dyn Backend, format: Format, host: &dyn Host) -> Re
     found.ok_or_else(|| Error::Invalid("no size of weights to measure with".into()))
 }
 
-/// The time of one matvec with a weight of so many rows.
+/// Times one matvec with a weight of so many rows.
 async fn matvec(backend: &dyn Backend, format: Format, rows: usize, host: &dyn Host) -> Result<f64, Error> {
     let mut graph = Graph::new();
     let x = graph.input("x", &[1, COLS], DType::F32)?;
@@ -132,7 +136,7 @@ async fn matvec(backend: &dyn Backend, format: Format, rows: usize, host: &dyn H
     timing::step_ms(&mut rig, STEPS, ENOUGH_MS, host).await
 }
 
-/// The time of a step of so many tiny operators.
+/// Times a step of so many tiny operators.
 async fn chain(backend: &dyn Backend, len: usize, host: &dyn Host) -> Result<f64, Error> {
     let mut graph = Graph::new();
     let mut x = graph.input("x", &[1, TINY], DType::F32)?;
@@ -150,7 +154,7 @@ async fn readback(backend: &dyn Backend, host: &dyn Host) -> Result<Spread, Erro
     let y = graph.push(Unary { kind: UnaryKind::Neg }, &[x])?;
     graph.output(y, "y")?;
     let mut rig = timing::rig(backend, &graph, &[Fill::Blocks, Fill::Blocks])?;
-    // The first read makes what later ones use again.
+    // The first read allocates what later ones reuse.
     timing::time(&mut rig, 1, host).await?;
     let mut times = Vec::with_capacity(READS);
     for _ in 0..READS {

@@ -1,4 +1,4 @@
-//! Loading, in parts, and what repacking alone makes of each format.
+//! Times of loading, by phase, and the repacking speed of each format.
 
 use std::rc::Rc;
 
@@ -11,23 +11,25 @@ use super::model::rate;
 use crate::error::EngineError;
 use crate::{Engine, EngineOptions, Progress};
 
-/// Elements of a row that is repacked: whole blocks of each format.
+/// Elements of a repacked row: whole blocks of each format.
 const K: usize = 2048;
 /// Bytes that are repacked at once, as loading does it.
 const PIECE: usize = 4 << 20;
-/// The best of so many counts: whatever disturbs a run makes it longer.
+/// Number of runs of which the fastest counts, since disturbances only make a run longer.
 const RUNS: usize = 4;
 
-/// How fast a format is repacked by one thread.
+/// Repacking speed of a format, with one thread.
 #[derive(Debug, Clone, Copy, Serialize)]
 pub struct RepackRate {
     /// The format's name.
     pub format: &'static str,
+    /// Speed.
+    ///
     /// *Units*: 10^9 bytes of the file a second.
     pub gb_per_s: f64,
 }
 
-/// Results of loading. Field names are a contract: others read the JSON.
+/// Results of loading. Field names are stable: other programs read the JSON.
 #[derive(Debug, Clone, Serialize)]
 pub struct LoadReport {
     /// The kind of backend.
@@ -36,21 +38,21 @@ pub struct LoadReport {
     pub adapter: String,
     /// The model, as the caller names it.
     pub model: String,
-    /// Whether the backend was chosen because it was before.
+    /// Whether cached results of an earlier selection chose the backend.
     pub remembered: bool,
-    /// Self-tests that selection ran.
+    /// Number of self-tests that selection ran.
     pub proofs: usize,
-    /// Reading the header, choosing the backend, and beginning to compile.
+    /// Time of reading the header, choosing the backend, and starting compilation.
     ///
     /// *Units*: milliseconds.
     pub open_ms: f64,
-    /// Bringing the weights to the device.
+    /// Times of uploading the weights.
     pub loading: LoadTimes,
-    /// Waiting for the programs of short texts after the weights were there.
+    /// Time of waiting for the programs of short prompts after the weights were uploaded.
     ///
     /// *Units*: milliseconds.
     pub compile_ms: f64,
-    /// All formats.
+    /// Repacking speed of each format.
     pub repack: Vec<RepackRate>,
 }
 
@@ -92,7 +94,7 @@ pub async fn load(
 
 async fn repack(host: &dyn Host) -> Result<Vec<RepackRate>, EngineError> {
     let mut rates = Vec::with_capacity(Format::ALL.len());
-    // Any bytes will do: no path depends on them.
+    // Any bytes do: no code path depends on them.
     let bytes: Vec<u8> = (0..PIECE).map(|i| (i.wrapping_mul(7919) >> 5) as u8).collect();
     for format in Format::ALL {
         let row = format.row_bytes(K)?;

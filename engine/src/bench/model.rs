@@ -1,4 +1,4 @@
-//! A model, timed: from the file to the first token in parts, then prefill and decode several times over.
+//! Benchmark of a model: the time from the file to the first token, by phase, then several runs of prefill and decode.
 
 use std::rc::Rc;
 
@@ -15,13 +15,13 @@ use crate::{Engine, EngineOptions, Progress};
 /// Measurements to make.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ModelOptions {
-    /// Tokens of the prompt: also the depth at which decoding begins.
+    /// Prompt tokens. Decoding begins at this depth.
     pub prefill: usize,
     /// Tokens to decode after it.
     pub decode: usize,
-    /// Measurements, after a first one that is not counted.
+    /// Number of runs, after a first one that does not count.
     pub repeat: usize,
-    /// Decode steps under way between two reads; by default what suits the backend.
+    /// Decode steps that are submitted between two reads; by default a value that suits the backend.
     pub fetch_interval: Option<usize>,
 }
 
@@ -32,7 +32,7 @@ impl Default for ModelOptions {
 }
 
 impl ModelOptions {
-    /// Tokens that the context must hold.
+    /// Returns the tokens that the context must hold.
     pub fn n_ctx(&self) -> usize {
         self.prefill.saturating_add(self.decode).saturating_add(1)
     }
@@ -44,7 +44,7 @@ impl ModelOptions {
         Ok(())
     }
 
-    /// Refuses what makes no sense, or does not fit the context.
+    /// Refuses counts of zero, and counts that do not fit the context.
     pub(super) fn check(&self, sizes: &Sizes) -> Result<(), EngineError> {
         self.check_counts()?;
         if sizes.n_ctx < self.n_ctx() {
@@ -62,35 +62,35 @@ fn refused(why: &str) -> EngineError {
     ModelError::Options(why.into()).into()
 }
 
-/// The time to the first token of a program that was just started, in parts.
+/// Time to the first token of a program that was just started, by phase.
 ///
 /// *Units*: milliseconds.
 #[derive(Debug, Clone, Copy, Serialize)]
 pub struct FirstToken {
-    /// Reading the file's header, and choosing the backend: opening, testing and timing candidates.
+    /// Time of reading the file's header and choosing the backend: opening, testing and timing candidates.
     pub open_ms: f64,
-    /// Bringing the weights to the device.
+    /// Time of uploading the weights.
     pub load_ms: f64,
-    /// Making the programs of the prompt and of a decode step.
+    /// Time of compiling the programs of the prompt and of a decode step.
     pub compile_ms: f64,
-    /// From the prompt to its first token, with programs that never ran.
+    /// Time from the prompt to its first token, with programs that never ran.
     pub prefill_ms: f64,
-    /// All of these.
+    /// Sum of all phases.
     pub total_ms: f64,
 }
 
-/// Counters of steady decoding; null where too few tokens came to tell.
+/// Counters of steady decoding; null if there were too few tokens to measure them.
 #[derive(Debug, Clone, Copy, Serialize)]
 pub struct PerToken {
-    /// Dispatches, or draws.
+    /// Dispatches or draws.
     pub dispatches_per_token: Option<f64>,
     /// Submissions of encoded work.
     pub submits_per_token: Option<f64>,
-    /// GPU objects made.
+    /// GPU objects created.
     pub gpu_objects_per_token: Option<f64>,
-    /// Bytes to the device.
+    /// Bytes uploaded to the device.
     pub upload_bytes_per_token: Option<f64>,
-    /// Bytes from the device.
+    /// Bytes read back from the device.
     pub readback_bytes_per_token: Option<f64>,
 }
 
@@ -107,21 +107,20 @@ impl PerToken {
     }
 }
 
-/// How near decoding comes to the device's floors.
+/// Comparison of the decode speed with the device's floors (roofline).
 #[derive(Debug, Clone, Copy, Serialize)]
 pub struct DecodeFloor {
-    /// Bytes of weights that a step reads: those of its matmuls.
+    /// Bytes of weights that a step's matmuls read.
     pub weight_bytes: u64,
-    /// Bytes of cached keys and values that a step reads, in the middle of the tokens decoded, and of states that it
-    /// rewrites.
+    /// Bytes of the KV cache that a step reads, at the middle one of the decoded tokens, and of recurrent states.
     pub cache_bytes: u64,
-    /// The least time of reading these.
+    /// Least time of reading these bytes, in milliseconds.
     pub read_ms: f64,
-    /// The least time of the dispatches or draws.
+    /// Least time of the dispatches or draws, in milliseconds.
     pub dispatch_ms: f64,
-    /// Both.
+    /// Sum of both.
     pub floor_ms: f64,
-    /// The floor over what a token really takes: 1 is as fast as it can be.
+    /// Ratio of the floor to the measured time of a token; 1 is the best possible.
     pub fraction: f64,
 }
 
@@ -136,18 +135,18 @@ impl DecodeFloor {
     }
 }
 
-/// Bytes and operations of a decode step.
+/// Bytes that a decode step moves.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Work {
     weight_bytes: u64,
     cache_bytes_per_position: u64,
-    /// Bytes of states that a step reads and writes as a whole.
+    /// Bytes of recurrent states, which a step reads and writes as a whole.
     rewritten_bytes: u64,
 }
 
 impl Work {
-    /// Counts the work of the graph of a decode step. All packed weights are read as a whole, but for those that rows
-    /// are looked up in, and of experts those that a token goes to.
+    /// Counts the work of the graph of a decode step. A packed weight is read as a whole, except for tables that rows
+    /// are looked up in, and except for experts that the token is not routed to.
     fn of(graph: &Graph) -> Result<Work, backend_api::Error> {
         let (mut weight_bytes, mut cache_bytes_per_position, mut rewritten_bytes) = (0, 0, 0);
         for node in graph.nodes().iter().filter(|node| !matches!(node.op, Op::GetRows(_))) {
@@ -171,7 +170,7 @@ impl Work {
     }
 }
 
-/// Results of a model. Field names are a contract: others read the JSON.
+/// Results of a model. Field names are stable: other programs read the JSON.
 #[derive(Debug, Clone, Serialize)]
 pub struct ModelReport {
     /// The kind of backend.
@@ -184,35 +183,35 @@ pub struct ModelReport {
     pub prefill_tokens: usize,
     /// Tokens decoded after it.
     pub decode_tokens: usize,
-    /// Decode steps under way between two reads; null where the device's speed decides.
+    /// Decode steps that are submitted between two reads; null if the device's speed decides.
     pub fetch_interval: Option<usize>,
-    /// Bringing the weights to the device.
+    /// Time of uploading the weights.
     pub load_ms: f64,
-    /// Compiling, and the run that is not counted.
+    /// Time of compilation and of the run that does not count.
     pub warm_up_ms: f64,
     /// The time to the first token.
     pub first_token: FirstToken,
-    /// From the prompt to its first token.
+    /// Times from the prompt to its first token.
     pub prefill_ms: Spread,
-    /// From the median.
+    /// Prefill speed, from the median.
     pub prefill_tokens_per_s: f64,
-    /// From one token to the next.
+    /// Times from one token to the next.
     pub decode_ms_per_token: Spread,
-    /// From the median.
+    /// Decode speed, from the median.
     pub decode_tokens_per_s: f64,
-    /// Counts of a token.
+    /// Counters of a token.
     pub stats: PerToken,
-    /// Memory that the device holds.
+    /// Memory that is allocated on the device.
     pub device_memory_bytes: u64,
     /// The floors of the device.
     pub floors: Floors,
-    /// How near decoding comes to them.
+    /// Comparison of the decode speed with the floors.
     pub decode_floor: DecodeFloor,
-    /// The kernels of a decode step, each timed apart by the device's own clock; null where it has none.
+    /// Kernels of a decode step, each timed separately by the device's clock; null if it does not have one.
     pub profile: Option<Vec<KernelTime>>,
 }
 
-/// Prefill and decode of one model on one backend.
+/// Measurements of prefill and decode of a model on a backend.
 #[derive(Debug, Clone)]
 pub(crate) struct Timed {
     pub fetch_interval: Option<usize>,
@@ -228,9 +227,9 @@ pub(crate) struct Timed {
     pub profile: Option<Vec<KernelTime>>,
 }
 
-/// Times a loaded model.
+/// Measures a loaded model.
 ///
-/// *Errors*: options that make no sense, or do not fit the context; what the backend returns.
+/// *Errors*: options of zero, or that do not fit the context; those of the backend.
 pub(crate) async fn time(
     model: &Rc<Model>,
     options: &ModelOptions,
@@ -240,12 +239,12 @@ pub(crate) async fn time(
     options.check(model.recipe().sizes())?;
     let prompt = prompt(options.prefill, model.recipe().sizes().n_vocab);
     let fetch_interval = options.fetch_interval.or_else(|| fetch_interval(&**model.backend()));
-    // One token more: the first comes with the prefill.
+    // One token more, since the first one belongs to the prefill.
     let generate = GenerateOptions {
         max_tokens: Some(options.decode + 1),
         stop_tokens: Some(Vec::new()),
         fetch_interval,
-        // Each token takes a step of its own.
+        // Each token takes a step of its own, without drafts.
         draft_max: Some(0),
         ..GenerateOptions::default()
     };
@@ -297,10 +296,10 @@ pub(crate) async fn time(
     }
 }
 
-/// Loads a model and measures it, and the floors of the device that was chosen for it. `loading` and `progress` are told
-/// how far it is.
+/// Loads a model and measures it, and the floors of the device that was chosen for it. Calls `loading` and `progress`
+/// meanwhile.
 ///
-/// *Errors*: as [`Engine::load`]; options that make no sense, or do not fit the context; what the backend returns.
+/// *Errors*: as [`Engine::load`]; options of zero, or that do not fit the context; those of the backend.
 pub async fn run(
     name: &str,
     source: &dyn ByteSource,
@@ -352,12 +351,12 @@ pub async fn run(
     })
 }
 
-/// A prompt of so many tokens. Any ids will do: no operator's time depends on values.
+/// Makes a prompt of so many tokens. Any ids do: no operator's time depends on values.
 pub(super) fn prompt(tokens: usize, n_vocab: usize) -> Vec<u32> {
     (0..tokens).map(|i| (i.wrapping_mul(7919) % n_vocab.max(1)) as u32).collect()
 }
 
-/// So many in so many milliseconds, a second.
+/// Converts a count in so many milliseconds to a count a second.
 pub(super) fn rate(count: f64, ms: f64) -> f64 {
     if ms > 0.0 { 1000.0 * count / ms } else { 0.0 }
 }

@@ -1,4 +1,5 @@
-//! Single operators: so many queued, then one read. The shapes are those that other engines were timed with.
+//! Benchmark of single operators: several are submitted, then one result is read. The shapes are those of other
+//! engines' published measurements.
 
 use backend_api::case::Fill;
 use backend_api::op::{Masking, MatMul, Norm, NormKind, Op, Softmax, Unary, UnaryKind};
@@ -11,19 +12,21 @@ use crate::error::EngineError;
 use crate::select::{SelectOptions, select};
 use crate::timing;
 
-/// Operators of one batch, by default.
+/// Operators in a batch, by default.
 pub const QUEUED: usize = 20;
-/// Batches, as far as [`ENOUGH_MS`] allows.
+/// Number of batches, unless [`ENOUGH_MS`] ends the measurement.
 const BATCHES: usize = 15;
-/// At least so many batches are timed, however slow the device is.
+/// Least number of batches, however slow the device is.
 const LEAST: usize = 3;
+/// Time after which no more batches are measured.
+///
 /// *Units*: milliseconds.
 const ENOUGH_MS: f64 = 2000.0;
 
-/// Operator that is timed, with its operands besides x.
+/// A timed operator, with its operands other than x.
 #[derive(Debug, Clone, Copy)]
 enum What {
-    /// `b` is `[n, k]` in this form.
+    /// Matmul with `b`, which is `[n, k]`, of this dtype.
     MatMul {
         n: usize,
         b: DType,
@@ -33,7 +36,7 @@ enum What {
     Gelu,
 }
 
-/// One line of the table.
+/// A row of the table.
 struct Timed {
     name: &'static str,
     /// The shape of x.
@@ -43,7 +46,7 @@ struct Timed {
 
 const PACKED: DType = DType::Packed(Format::F32);
 
-/// Matmuls are `m`x`k`x`n`, once with a weight as models have them and once with any dense operand.
+/// Timed operators. Matmuls are `m`x`k`x`n`, once with a weight, as in models, and once with a dense operand.
 const TIMED: &[Timed] = &[
     Timed { name: "mm 1x576x1536", x: [1, 576], what: What::MatMul { n: 1536, b: PACKED } },
     Timed { name: "mm 1x576x1536", x: [1, 576], what: What::MatMul { n: 1536, b: DType::F32 } },
@@ -66,13 +69,13 @@ pub struct OpTime {
     pub op: &'static str,
     /// Operand b of a matmul: `weight`, uploaded once and packed, or `dense`, like any other tensor.
     pub b: Option<&'static str>,
-    /// Compiling, the first batch and its read.
+    /// Time of compilation, the first batch and its read.
     pub first_ms: f64,
-    /// Milliseconds an operator over the batches; the read of the last result is part of each batch.
+    /// Milliseconds of an operator, over all batches; each batch includes the read of its last result.
     pub ms: Spread,
 }
 
-/// The times of all operators of the list. Field names are a contract: others read the JSON.
+/// Times of all operators. Field names are stable: other programs read the JSON.
 #[derive(Debug, Clone, Serialize)]
 pub struct OpsReport {
     /// The kind of backend.
@@ -86,7 +89,7 @@ pub struct OpsReport {
 }
 
 impl Timed {
-    /// So many of them, none of which needs the result of another, and what they are filled with.
+    /// Makes a graph of so many independent copies of the operator, and the fills of its inputs.
     fn graph(&self, queued: usize) -> Result<(Graph, Vec<Fill>), Error> {
         let mut graph = Graph::new();
         let mut operands = vec![graph.input("x", &self.x, DType::F32)?];
@@ -106,7 +109,7 @@ impl Timed {
             }
             What::Gelu => Unary { kind: UnaryKind::GeluTanh }.into(),
         };
-        // Each result is an output: what nobody needs would not be computed.
+        // Each result is an output: results that are not needed would not be computed.
         for index in 0..queued {
             let y = graph.push(op.clone(), &operands)?;
             graph.output(y, format!("y{index}"))?;
@@ -134,10 +137,9 @@ impl Timed {
     }
 }
 
-/// Chooses a backend and times the operators of the list, `queued` (at least 1) of each at a time. `progress` is told the
-/// name of each.
+/// Chooses a backend and times each operator, `queued` (at least 1) copies at a time. Calls `progress` with each name.
 ///
-/// *Errors*: no backend works; what it returns.
+/// *Errors*: no backend works; those of the backend.
 pub async fn ops(
     options: &SelectOptions,
     queued: usize,

@@ -1,4 +1,4 @@
-//! Where a decode step spends its time, by the device's own clock.
+//! Profile of a decode step, by the device's clock.
 
 use backend_api::{KernelInfo, Role};
 use model::{Host, ModelError};
@@ -6,30 +6,31 @@ use serde::Serialize;
 
 use super::Spread;
 
-/// Steps whose kernels are timed: the middle of their times counts.
+/// Number of profiled steps; the median of each kernel's times counts.
 const STEPS: usize = 9;
-/// Steps that take longer are timed only once or twice.
+/// Time after which no more steps are profiled: slow steps run only once or twice.
 ///
 /// *Units*: milliseconds.
 const ENOUGH_MS: f64 = 2000.0;
 
-/// All dispatches or draws of one kernel in a decode step.
+/// All dispatches or draws of a kernel in a decode step.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct KernelTime {
     /// The kernel with its variant.
     pub kernel: String,
-    /// How many of them a step has.
+    /// Number of dispatches or draws.
     pub count: usize,
-    /// Time of all of them.
+    /// Time of all of them, in milliseconds.
     pub ms: f64,
-    /// Bytes that all of them read and write, if they multiply with matrices: of others it depends on the position.
+    /// Bytes that all of them read and write, for matmuls; for other kernels it depends on the position.
     pub bytes: Option<u64>,
-    /// Floating-point operations of all of them, if they multiply with matrices.
+    /// Floating-point operations of all of them, for matmuls.
     pub flops: Option<u64>,
 }
 
-/// The time of each kernel of a step, from several runs of `once`, which takes one step and gives the device's times of its
-/// kernels, such as [`Session::profile`](model::Session::profile); none if the device has no clock for them.
+/// Returns the median time of each kernel of a step, from several calls of `once`, which runs one step and returns the
+/// device's times of its kernels, such as [`Session::profile`](model::Session::profile). Returns nothing if the device
+/// has no clock for them.
 ///
 /// *Units*: milliseconds.
 ///
@@ -50,7 +51,7 @@ pub async fn profile(
     Ok(Some((0..kernels).map(middle).collect()))
 }
 
-/// Sums up by kernel; what takes longest comes first.
+/// Sums times by kernel, longest first.
 pub(super) fn by_kernel(kernels: &[KernelInfo], times: &[f64]) -> Vec<KernelTime> {
     let mut sums: Vec<KernelTime> = Vec::new();
     for (KernelInfo { name, bytes, flops, role, .. }, ms) in kernels.iter().zip(times) {

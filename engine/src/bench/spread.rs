@@ -1,22 +1,22 @@
-//! Several measurements in four numbers.
+//! Summary of several measurements.
 
 use serde::Serialize;
 
-/// The middle and the ends of several measurements.
+/// Median and range of several measurements.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Spread {
-    /// The middle one; of an even number, halfway between the two in the middle.
+    /// The median; for an even number, the mean of the middle two.
     pub median: f64,
     /// The smallest.
     pub min: f64,
     /// The largest.
     pub max: f64,
-    /// How many there were.
+    /// The number of measurements.
     pub n: usize,
 }
 
 impl Spread {
-    /// Sums up measurements; all zeros if there are none.
+    /// Summarises measurements; all zeros if there are none.
     pub fn of(mut values: Vec<f64>) -> Spread {
         values.sort_by(f64::total_cmp);
         let (n, at) = (values.len(), |i: usize| values.get(i).copied().unwrap_or_default());

@@ -1,4 +1,4 @@
-//! The reports as text, the same in a terminal and in the log of a browser.
+//! Reports as text, for terminals and the logs of browsers.
 
 use std::fmt::{self, Display, Formatter};
 

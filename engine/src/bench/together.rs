@@ -1,4 +1,4 @@
-//! Several texts that advance together, against one.
+//! Benchmark of batching: several sequences that advance together, compared with a single one.
 
 use std::fmt::{self, Display, Formatter};
 use std::rc::Rc;
@@ -14,7 +14,7 @@ use crate::engine::fetch_interval;
 use crate::error::EngineError;
 use crate::{Engine, EngineOptions, Progress};
 
-/// Results of several texts at a time. Field names are a contract: others read the JSON.
+/// Results of batching. Field names are stable: other programs read the JSON.
 #[derive(Debug, Clone, Serialize)]
 pub struct TogetherReport {
     /// The kind of backend.
@@ -23,33 +23,33 @@ pub struct TogetherReport {
     pub adapter: String,
     /// The model, as the caller names it.
     pub model: String,
-    /// Tokens of each prompt, which were computed before.
+    /// Prompt tokens of each sequence, which were computed before the measurement.
     pub prefill_tokens: usize,
     /// Tokens decoded after it.
     pub decode_tokens: usize,
-    /// Texts that advance together.
+    /// Sequences in the batch.
     pub conversations: usize,
-    /// All tokens of one text.
+    /// Times of all tokens of a single sequence.
     pub one_ms: Spread,
-    /// All tokens of all texts.
+    /// Times of all tokens of all sequences.
     pub together_ms: Spread,
-    /// From the median.
+    /// Speed of a single sequence, from the median.
     pub one_tokens_per_s: f64,
-    /// Rate of all texts together, from the median.
+    /// Speed of all sequences together, from the median.
     pub together_tokens_per_s: f64,
-    /// The latter over the former.
+    /// Ratio of the speed of the batch to that of a single sequence.
     pub ratio: f64,
-    /// Texts that a step advanced, on average.
+    /// Mean number of sequences that a step advanced.
     pub rows_per_step: f64,
-    /// The kernels of a step of all texts, each timed apart by the device's own clock; null where it has none.
+    /// Kernels of a step of all sequences, each timed separately by the device's clock; null if it does not have one.
     pub profile: Option<Vec<KernelTime>>,
-    /// Memory that the device holds.
+    /// Memory that is allocated on the device.
     pub device_memory_bytes: u64,
 }
 
-/// Measures so many texts that advance together, and one by itself, in turn.
+/// Measures a batch of so many sequences and a single sequence, in turn.
 ///
-/// *Errors*: as [`super::run`]; a backend or model that does not advance so many together.
+/// *Errors*: as [`super::run`]; a backend or model that cannot batch so many sequences.
 #[expect(clippy::too_many_arguments, reason = "as its siblings, and how many texts")]
 pub async fn together(
     name: &str,
@@ -86,7 +86,7 @@ pub async fn together(
         let start = host.now_ms();
         let (generate, host) = (&generate, &*host);
         let text = async |session: &mut Session, id: usize| -> Result<(), EngineError> {
-            // Each goes its own way after the same prompt.
+            // The sequences differ in the last token of the prompt.
             let mut text = prompt.clone();
             text.iter_mut().rev().take(1).for_each(|last| *last = (*last + id as u32) % n_vocab as u32);
             session.generate_after(&text, generate, None, host, &mut |_| {}).await?;
@@ -97,7 +97,7 @@ pub async fn together(
         let all = sessions.map(|(id, session)| -> Local<'_, _> { Box::pin(text(session, id)) }).collect();
         join(all).await.into_iter().collect::<Result<(), EngineError>>()?;
         let all = host.now_ms() - start;
-        // The first run computes the prompts and compiles.
+        // The first run compiles and computes the prompts.
         if run > 0 {
             one_ms.push(one);
             together_ms.push(all);

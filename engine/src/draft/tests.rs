@@ -1,4 +1,4 @@
-//! The built-in model, drafted by its own first block.
+//! Tests with the built-in model, whose draft model is its own first block.
 
 use std::cell::Cell;
 
@@ -14,7 +14,7 @@ use crate::{Choice, Engine};
 
 const GAB: &[u8] = include_bytes!("../../../models/gab-q4_0.gguf");
 
-/// Replaces one part of the header by another that is as long.
+/// Makes a draft model whose header has one part replaced by another of the same length.
 fn changed(from: &[u8], to: &[u8]) -> DraftModel {
     let mut bytes = GAB.to_vec();
     let at = bytes.windows(from.len()).position(|window| window == from).unwrap();
@@ -31,7 +31,8 @@ fn options(draft: Option<DraftModel>) -> EngineOptions {
     EngineOptions { n_ctx: Some(128), draft, ..EngineOptions::default() }
 }
 
-/// Generates where one call fails; `next` takes over. Also the calls before the text, all calls, and the losses.
+/// Generates on a backend whose call `at` fails; `next` takes over. Also returns the calls before the generation, all
+/// calls, and the number of losses.
 fn generate(
     draft: Option<DraftModel>,
     [inner, next]: [&Rc<dyn Backend>; 2],
@@ -58,7 +59,7 @@ fn generate(
 
 #[test]
 fn a_text_that_a_small_model_drafts_survives_its_device() {
-    // Loading and compiling take a GPU in software a second.
+    // On a software GPU, loading and compiling take a second.
     for (name, losses) in [("cpu", 6), ("webgpu", 2)] {
         let Some((inner, next)) = rung(name).zip(rung(name)) else { continue };
         let both = [&inner, &next];
@@ -93,7 +94,7 @@ fn what_cannot_draft_is_refused() {
     let other = include_bytes!("../../../models/fixtures/by-heart.gguf");
     let error = why(DraftModel(Rc::new(BytesSource(other.as_slice()))));
     assert!(matches!(error, DraftError::Sizes { model: 5256, .. }), "{error}");
-    // A token that means another word.
+    // One token has a different text.
     let error = why(changed("\u{120}dragon".as_bytes(), "\u{120}wagons".as_bytes()));
     assert!(
         matches!(&error, DraftError::Token { draft, model, .. } if draft == "\u{120}wagons" && model == "\u{120}dragon"),
@@ -101,7 +102,7 @@ fn what_cannot_draft_is_refused() {
     );
     let error = why(changed(b"tokenizer.ggml.tokens", b"tokenizer.ggml.absent"));
     assert!(matches!(error, DraftError::NoTokenizer { of: "the model that drafts" }), "{error}");
-    // Both must fit the budget, before any of them is loaded.
+    // Both models must fit the budget, which is checked before either is loaded.
     let alone = load(&options(None)).unwrap();
     let taken = Model::footprint(alone.model().recipe(), alone.backend()).unwrap();
     let most = |more: u64| {

@@ -1,4 +1,4 @@
-//! The thread that has the engine: it takes requests, and gives each its turns.
+//! The thread that owns the engine: it takes requests and gives each one turns.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -22,18 +22,18 @@ mod vectors;
 use text::Text;
 use vectors::Vectors;
 
-/// What caches of texts that advance together may take on the device.
+/// Most device memory for the KV caches of sequences that advance together (a batch).
 ///
 /// *Units*: bytes.
 const TOGETHER: usize = 1 << 30;
 
-/// What a thread is sent.
+/// Message to the thread.
 pub(crate) enum Job {
     Generate { request: Generate, told: Teller, place: Place },
     Embed { request: Embed, told: oneshot::Sender<Result<Embedded, HandleError>>, place: Place },
 }
 
-/// What the model is for.
+/// Purpose of the model: text or embeddings.
 enum Work {
     Texts(Box<Sessions>),
     Vectors(Box<Embedder>),
@@ -46,7 +46,7 @@ enum Task {
 }
 
 impl Task {
-    /// Whether anybody still wants it.
+    /// Returns whether anybody still waits for it.
     fn is_wanted(&self) -> bool {
         match self {
             Task::Text(text) => text.is_wanted(),
@@ -55,7 +55,7 @@ impl Task {
     }
 }
 
-/// Loads the model again.
+/// Function that loads the model again.
 type Reopen = Box<dyn FnMut() -> Option<Opened>>;
 
 pub(crate) struct Actor {
@@ -64,7 +64,7 @@ pub(crate) struct Actor {
     reopen: Reopen,
     turns: Turns<Task>,
     slice: usize,
-    /// Texts so far, for their names.
+    /// Sequences so far, to name them.
     count: u64,
     shared: Arc<Shared>,
 }
@@ -84,19 +84,19 @@ impl Actor {
         Ok(actor)
     }
 
-    /// What does not change about the model.
+    /// Returns the constant facts about the model.
     pub fn facts(&self) -> Facts {
         let engine = &self.opened.engine;
         let facts = Facts::of(engine.metadata(), engine.model().recipe(), engine.has_chat_template());
         Facts { load_ms: engine.model().load_ms(), ..facts }
     }
 
-    /// What makes prompts of texts.
+    /// Returns the tokenizer and the template, for other threads.
     pub fn texts(&self) -> Texts {
         self.opened.engine.texts()
     }
 
-    /// Answers until nobody can ask any more.
+    /// Answers requests until all handles are dropped.
     pub fn run(&mut self, jobs: &Receiver<Job>) {
         loop {
             if self.turns.is_empty() {
@@ -117,7 +117,7 @@ impl Actor {
         }
     }
 
-    /// Takes a request on, unless it can be refused at once.
+    /// Accepts a request, or refuses it at once.
     fn admit(&mut self, job: Job) {
         match job {
             Job::Generate { request, told, place } => {
@@ -141,7 +141,7 @@ impl Actor {
         task.into_iter().for_each(|task| self.turns.push(task));
     }
 
-    /// How many can have their turn at a time.
+    /// Returns how many requests can have their turn at a time.
     fn seats(&self) -> usize {
         match &self.work {
             Work::Texts(sessions) => sessions.seats(),
@@ -149,7 +149,7 @@ impl Actor {
         }
     }
 
-    /// Gives requests their turns, texts together; gives those back that go on.
+    /// Gives requests a turn, sequences as one batch; returns those that go on.
     fn advance_all(&mut self, mut tasks: Vec<Task>) -> Vec<Task> {
         if tasks.len() < 2 {
             return tasks.pop().and_then(|task| self.advance(task)).into_iter().collect();
@@ -169,7 +169,7 @@ impl Actor {
             .collect()
     }
 
-    /// Names a text whose first turn comes, beside others whose turn it is.
+    /// Names a sequence whose first turn comes, unlike all that are begun or in `beside`.
     fn begin(&mut self, text: &mut Text, beside: &[Text]) {
         let Work::Texts(sessions) = &self.work else { return };
         if text.is_new() {
@@ -184,14 +184,14 @@ impl Actor {
         }
     }
 
-    /// Gives a request its turn; gives it back unless that was the last one.
+    /// Gives a request a turn; returns it if it goes on.
     fn advance(&mut self, mut task: Task) -> Option<Task> {
         if let Task::Text(text) = &mut task {
             self.begin(text, &[]);
         }
         match (task, &mut self.work) {
             (Task::Text(mut text), Work::Texts(sessions)) => {
-                // Nobody waits, nobody is in the way.
+                // A turn is only cut short if other requests exist.
                 let others = || self.shared.requests.load(Ordering::Relaxed) > 1;
                 text.turn(&mut self.opened, sessions, self.slice, others).then_some(Task::Text(text))
             }
@@ -206,12 +206,12 @@ impl Actor {
                 }
                 vectors.told(ended).map(|vectors| Task::Vectors(Box::new(vectors)))
             }
-            // What does not go with the model was refused.
+            // Requests that do not suit the model were refused by `admit`.
             (Task::Text(_), Work::Vectors(_)) | (Task::Vectors(_), Work::Texts(_)) => None,
         }
     }
 
-    /// Loads the model again, on the device that is best now; whether there is one.
+    /// Loads the model again, on the device that is best now; returns whether that worked.
     fn reload(&mut self) -> bool {
         let Some(opened) = (self.reopen)() else { return false };
         let Ok(embedder) = opened.engine.embedder() else { return false };
@@ -220,7 +220,7 @@ impl Actor {
         true
     }
 
-    /// Says what goes on, while so many have their turn.
+    /// Updates the status, while so many requests have their turn.
     fn show(&self, at_work: usize) {
         let backend = self.opened.engine.backend();
         let (info, device_memory) = (backend.info(), backend.stats().memory);
@@ -231,25 +231,26 @@ impl Actor {
     }
 }
 
-/// What the model is for, and how many texts can take turns.
+/// Prepares the model for its purpose, and returns how many requests can take turns.
 fn work(engine: &Engine, limits: &Limits) -> Result<(Work, usize), EngineError> {
     let begun = limits.begun.max(1);
     let recipe = engine.model().recipe();
     if recipe.pooling().is_some() {
         return Ok((Work::Vectors(Box::new(engine.embedder()?)), begun));
     }
-    // One of them is on the device, or several.
+    // At least one of them is on the device; the budget is for those in host memory.
     let whole = usize::try_from(Model::footprint(recipe, engine.backend())?.states).unwrap_or(usize::MAX).max(1);
     let budget = limits.session_memory.unwrap_or(Sessions::BUDGET.max(whole.saturating_mul(begun - 1)));
     let begun = begun.min(1 + budget / whole);
     let seats = begun.min(engine.backend().info().batch_rows).min(TOGETHER / whole);
-    // Some models do not advance together, nor do devices of little memory.
+    // Some models cannot be batched, and devices may have too little memory: then there is one seat.
     let together = (seats > 1).then(|| engine.sessions_together(seats, budget).ok()).flatten();
     let sessions = together.map_or_else(|| engine.sessions(budget), Ok)?;
     Ok((Work::Texts(Box::new(sessions)), begun))
 }
 
-/// The name of a text that was answered and goes on: a prompt that begins with an earlier one is its next turn.
+/// Finds the sequence that a prompt continues: the one whose last request's prompt is the longest beginning of it. It
+/// is the next turn of that conversation.
 fn name(sessions: &Sessions, prompt: &[u32], is_used: impl Fn(&str) -> bool) -> Option<String> {
     let begins = |name: &str| {
         let asked = sessions.request(name)?.0.prompt;
@@ -262,6 +263,8 @@ fn name(sessions: &Sessions, prompt: &[u32], is_used: impl Fn(&str) -> bool) -> 
     known.max_by_key(|(asked, _)| *asked).map(|(_, name)| name.into())
 }
 
+/// Returns the time since `start`.
+///
 /// *Units*: milliseconds.
 pub(super) fn since(start: Instant) -> f64 {
     start.elapsed().as_secs_f64() * 1e3

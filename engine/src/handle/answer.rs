@@ -1,4 +1,4 @@
-//! What is told of a generation, as a stream.
+//! Events of a generation, as a stream.
 
 use std::pin::Pin;
 use std::task::{Context, Poll};
@@ -11,35 +11,35 @@ use super::HandleError;
 use crate::error::EngineError;
 use crate::recover::Recovered;
 
-/// Events that nobody has taken yet, at most: who is further behind counts as gone.
+/// Most events that may be unread; a reader that is further behind counts as gone.
 const UNREAD: usize = 1 << 16;
 
 /// One event of an answer.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Told {
-    /// The request is sound, and will be answered.
+    /// The request is valid and will be answered.
     Begun {
         /// Tokens of the prompt.
         prompt_tokens: usize,
-        /// Messages that were left out, since others needed their room.
+        /// Messages that were left out to fit the context.
         dropped_messages: usize,
-        /// What tells the parts of the text apart, which comes as it is.
+        /// Parser that splits the text, which comes as the model writes it, into thoughts, content and calls.
         parts: Box<Parts>,
     },
-    /// More text.
+    /// New text.
     Piece {
-        /// The token; none when text that was held back is told at the end.
+        /// The token; absent for held-back text that is released at the end.
         token: Option<u32>,
-        /// Text that is certain by now; it may be empty.
+        /// Text that is final by now; it may be empty.
         text: String,
-        /// How likely the token was, if that was asked for ([`GenerateOptions::log_probs`](crate::GenerateOptions::log_probs)).
+        /// Probability of the token, if requested by [`GenerateOptions::log_probs`](crate::GenerateOptions::log_probs).
         log_prob: Option<Box<LogProbEntry>>,
     },
-    /// The text outgrew the context, and old tokens made room.
+    /// The text outgrew the context, and its oldest tokens were dropped.
     Overflowed(Overflowed),
-    /// The device was lost, and the text goes on.
+    /// The device was lost, and the text continues on another one.
     Recovered(Recovered),
-    /// The end.
+    /// The end of the answer.
     Ended(Box<Outcome>),
 }
 
@@ -48,39 +48,39 @@ pub enum Told {
 pub struct Outcome {
     /// Tokens of the prompt.
     pub prompt_tokens: usize,
-    /// Those of them that had been computed before.
+    /// Prompt tokens that were reused from earlier requests (prefix cache).
     pub cached_tokens: usize,
-    /// The new tokens, without the one that ended the text.
+    /// The new tokens, without the stop token.
     pub tokens: Vec<u32>,
-    /// Their text, without the string that ended it.
+    /// Their text, without the stop string.
     pub text: String,
-    /// Why it ended.
+    /// Reason for the end.
     pub finish: Finish,
-    /// From the request to its first turn.
+    /// Time from the request to its first turn.
     ///
     /// *Units*: milliseconds, as all times here.
     pub waited_ms: f64,
-    /// From the first turn to the first token.
+    /// Time from the first turn to the first token.
     pub prefill_ms: f64,
-    /// From the first token on, turns of others left out.
+    /// Time from the first token to the last, without the turns of other requests.
     pub decode_ms: f64,
-    /// Tokens that were drafted from what the text had already.
+    /// Tokens that were drafted (speculative decoding).
     pub drafted_tokens: usize,
-    /// Those of them that the model chose, too.
+    /// Drafted tokens that the model accepted.
     pub accepted_tokens: usize,
-    /// What was done if the text outgrew the context.
+    /// Dropped tokens, if the text outgrew the context.
     pub overflow: Option<Overflowed>,
 }
 
-/// The answer to a request for text. After [`Told::Ended`] or an error nothing more comes; if nothing more comes without
-/// either, the engine's thread has ended.
+/// The answer to a request for text. [`Told::Ended`] or an error is its last event; if the stream ends without either,
+/// the engine's thread has ended.
 #[derive(Debug)]
 pub struct Answer(Receiver<Result<Told, EngineError>>);
 
 impl Answer {
-    /// Waits for the end.
+    /// Waits for the end and returns the outcome.
     ///
-    /// *Errors*: what ended it instead.
+    /// *Errors*: the error that ended the answer.
     pub async fn whole(mut self) -> Result<Outcome, HandleError> {
         loop {
             match std::future::poll_fn(|context| Pin::new(&mut self.0).poll_next(context)).await {
@@ -100,16 +100,16 @@ impl Stream for Answer {
     }
 }
 
-/// Where an answer is told.
+/// Sender of an answer's events.
 pub(crate) struct Teller(Sender<Result<Told, EngineError>>);
 
 impl Teller {
-    /// Whether anybody still listens.
+    /// Returns whether anybody still listens.
     pub fn is_heard(&self) -> bool {
         !self.0.is_closed()
     }
 
-    /// Tells something; whether anybody still listens.
+    /// Sends an event; returns whether anybody still listens.
     pub fn tell(&mut self, told: Result<Told, EngineError>) -> bool {
         match self.0.try_send(told) {
             Ok(()) => true,

@@ -1,5 +1,5 @@
-//! Answers that are computed elsewhere, such as by a pool of machines: what is asked of a [`Handle`] is read here, and
-//! tokens that come from wherever become answers.
+//! Remote engines, such as a pool of machines: requests to a [`Handle`] are validated here, and tokens that another
+//! machine computes become answers.
 
 use std::sync::mpsc::{self, Receiver};
 use std::sync::{Arc, Mutex};
@@ -17,7 +17,7 @@ use super::{Facts, Generate, Handle, HandleError, Limits, Outcome, Place, Shared
 use crate::error::EngineError;
 use crate::native::seconds;
 
-/// What a file says of a model whose weights are not here.
+/// Header of a model's file whose weights are on other machines.
 pub struct Elsewhere {
     facts: Facts,
     gguf: Gguf,
@@ -28,15 +28,15 @@ pub struct Elsewhere {
     chat: Result<ChatTemplate, ChatError>,
 }
 
-/// Requests that somebody has to answer. [`Iterator::next`] waits for one that is sound, and refuses others; there is none
-/// when all handles are gone.
+/// Queue of requests to answer. [`Iterator::next`] waits for a valid request and refuses invalid ones; it returns
+/// nothing when all handles are dropped.
 pub struct Requests {
     jobs: Receiver<Job>,
     elsewhere: Elsewhere,
     shared: Arc<Shared>,
 }
 
-/// A request for text that was found sound. Dropping it leaves whoever asked without an end.
+/// A valid request for text. If it is dropped, the answer's stream ends without [`Told::Ended`].
 pub struct Asked {
     /// See [`Generate::keyed`].
     pub key: Option<u64>,
@@ -44,11 +44,11 @@ pub struct Asked {
     pub user: u64,
     /// The prompt's tokens.
     pub prompt: Vec<u32>,
-    /// Tokens that the answer may have.
+    /// Most tokens of the answer.
     pub most: usize,
-    /// How they are chosen.
+    /// Method of choosing tokens.
     pub sampling: Sampling,
-    /// The tokens that end it.
+    /// Tokens that end the answer.
     pub stop_tokens: Vec<u32>,
     told: Teller,
     words: Words,
@@ -60,14 +60,14 @@ pub struct Asked {
     _place: Place,
 }
 
-/// What is to be done after a token was told.
+/// Instruction after a token was sent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Go {
-    /// More are wanted.
+    /// Continue: more tokens are wanted.
     On,
-    /// The text has ended: a stop token or a stop string has come.
+    /// Stop: a stop token or a stop string has come.
     Ended,
-    /// Nobody listens any more.
+    /// Stop: nobody listens any more.
     Unheard,
 }
 
@@ -90,31 +90,31 @@ impl Elsewhere {
         Ok(Elsewhere { facts, gguf, n_vocab, n_blocks, width, tokenizer, chat })
     }
 
-    /// Tokens that the context holds.
+    /// Returns the size of the context in tokens.
     pub fn n_ctx(&self) -> usize {
         self.facts.n_ctx
     }
 
-    /// Blocks of the model.
+    /// Returns the number of blocks (layers) of the model.
     pub fn blocks(&self) -> usize {
         self.n_blocks
     }
 
-    /// Numbers of a row that stages hand over.
+    /// Returns the width of the hidden state, in numbers per row, that stages pass on.
     pub fn width(&self) -> usize {
         self.width
     }
 
-    /// What a stage takes, as the CPU keeps it: an estimate of what it takes anywhere.
+    /// Estimates the memory of a stage: the memory that it takes on the CPU backend.
     ///
-    /// *Errors*: a stage that the model has not.
+    /// *Errors*: the model does not have such a stage.
     pub fn footprint(&self, stage: Stage) -> Result<Footprint, EngineError> {
         let recipe = Recipe::new(&self.gguf, Some(self.facts.n_ctx))?.with_stage(stage)?;
         let cpu = Cpu::new(reference_cpu::Options::default());
         Ok(Model::footprint(&recipe, &cpu)?)
     }
 
-    /// The handle to ask by, and what it is asked.
+    /// Makes a handle, and the queue of the requests that it receives.
     pub fn open(self, limits: Limits, status: Status) -> (Handle, Requests) {
         let (sender, jobs) = mpsc::channel();
         let shared = Arc::new(Shared { status: Mutex::new(status), ..Shared::default() });
@@ -124,7 +124,9 @@ impl Elsewhere {
         (handle, Requests { jobs, elsewhere: self, shared })
     }
 
-    /// *Errors*: see [`GenerateOptions::check`]; what only an engine can do.
+    /// Validates a request and makes its prompt.
+    ///
+    /// *Errors*: see [`GenerateOptions::check`]; options that only a local engine supports.
     fn prepare(&mut self, request: Generate) -> Result<Prepared, EngineError> {
         self.chat.iter_mut().for_each(|chat| chat.set_now(seconds()));
         let prompter = Prompter {
@@ -154,7 +156,7 @@ impl Elsewhere {
 }
 
 impl Requests {
-    /// What tells [`Handle::status`] what goes on.
+    /// Returns a function that updates [`Handle::status`]: the sequences that are begun and those that wait.
     pub fn status(&self) -> impl Fn(usize, usize) + Send + 'static {
         let shared = self.shared.clone();
         move |begun, waiting| {
@@ -207,7 +209,7 @@ impl Iterator for Requests {
                 }
                 Job::Embed { told, .. } => {
                     let error = ModelError::NoPooling { architecture: self.elsewhere.facts.architecture };
-                    // Nobody may listen any more.
+                    // The receiver may be gone.
                     let _ = told.send(Err(HandleError::from(EngineError::from(error))));
                 }
             }
@@ -216,12 +218,12 @@ impl Iterator for Requests {
 }
 
 impl Asked {
-    /// Whether anybody still listens.
+    /// Returns whether anybody still listens.
     pub fn is_heard(&self) -> bool {
         self.told.is_heard()
     }
 
-    /// Tells the next token.
+    /// Sends the next token; returns whether to continue.
     pub fn say(&mut self, token: u32) -> Go {
         if self.stop_tokens.contains(&token) {
             return Go::Ended;
@@ -241,7 +243,7 @@ impl Asked {
         }
     }
 
-    /// The text has ended.
+    /// Ends the answer.
     pub fn end(mut self, finish: Finish) {
         let tail = self.words.finish();
         self.text.push_str(tail);
@@ -265,7 +267,7 @@ impl Asked {
         self.told.tell(Ok(Told::Ended(Box::new(outcome))));
     }
 
-    /// There will be no answer, or no more of it.
+    /// Ends the answer with an error.
     pub fn fail(mut self, error: EngineError) {
         self.told.tell(Err(error));
     }

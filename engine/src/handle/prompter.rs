@@ -1,4 +1,4 @@
-//! Requests become prompts.
+//! Prompts of requests.
 
 use model::{ChatError, ChatOptions, ChatTemplate, GenerateOptions, ModelError, Overflow, Parts};
 use model::{Tokenizer, TokenizerError};
@@ -7,16 +7,16 @@ use super::{Encoded, Generate, Prompt};
 use crate::chat::{self, ChatPrompt};
 use crate::error::EngineError;
 
-/// What a request's prompt depends on: a model's tokenizer, its template and its context.
+/// Maker of prompts: a model's tokenizer, its template and its context size.
 pub(crate) struct Prompter<'a> {
     pub tokenizer: Result<&'a Tokenizer, &'a TokenizerError>,
     pub chat: Result<&'a ChatTemplate, &'a ChatError>,
     pub n_ctx: usize,
-    /// Bytes that a token stands for at most, if texts are to be refused by their length.
+    /// Most bytes that a token stands for, if texts are to be refused by their length.
     pub most_bytes: Option<usize>,
 }
 
-/// A request that was found sound.
+/// A request that was validated.
 pub(crate) struct Prepared {
     pub prompt: Vec<u32>,
     pub options: GenerateOptions,
@@ -25,7 +25,8 @@ pub(crate) struct Prepared {
 }
 
 impl Prompter<'_> {
-    /// The prompt of a request whose options are `options` unless it has others, for a vocabulary of `n_vocab` tokens.
+    /// Makes the prompt of a request for a vocabulary of `n_vocab` tokens. `options` are the defaults, which the
+    /// request can change.
     pub fn prepare(
         &self,
         request: Generate,
@@ -39,7 +40,7 @@ impl Prompter<'_> {
             prompt => self.encode(&prompt, &chat, options.overflow, options.most())?,
         };
         let Encoded { tokens: prompt, keep: usual, dropped_messages, parts, shown, demands } = encoded;
-        // Without a constraint nothing would see to it.
+        // Without a constraint nothing would make the model call a tool.
         if demands && options.constraint.is_none() {
             return Err(ChatError::Demanded.into());
         }
@@ -55,7 +56,7 @@ impl Prompter<'_> {
         Ok(Prepared { prompt, options, dropped_messages, parts })
     }
 
-    /// The tokens of a prompt; see [`Handle::encode`](super::Handle::encode).
+    /// Tokenizes a prompt; see [`Handle::encode`](super::Handle::encode).
     pub fn encode(
         &self,
         prompt: &Prompt,
@@ -104,14 +105,14 @@ impl Prompter<'_> {
         }
     }
 
-    /// The tokens of a text, for a vocabulary of `n_vocab` tokens.
+    /// Tokenizes a text to embed, for a vocabulary of `n_vocab` tokens.
     pub fn tokens(&self, prompt: &Prompt, n_vocab: usize) -> Result<Vec<u32>, EngineError> {
         let Encoded { tokens, .. } = self.encode(prompt, &ChatOptions::default(), Overflow::Error, 0)?;
         check(&tokens, n_vocab)?;
         Ok(tokens)
     }
 
-    /// Refuses a text that is too long for the context, whatever its tokens are.
+    /// Refuses a text that is too long for the context, however it is tokenized.
     fn fits(&self, text: &str) -> Result<(), EngineError> {
         let least = self.most_bytes.map_or(0, |most| text.len().div_ceil(most));
         if least > self.n_ctx {
@@ -130,7 +131,7 @@ impl Prompter<'_> {
     }
 }
 
-/// Refuses tokens that the model does not know, or none.
+/// Refuses unknown tokens and empty prompts.
 fn check(tokens: &[u32], n_vocab: usize) -> Result<(), EngineError> {
     match tokens.iter().find(|id| **id as usize >= n_vocab) {
         Some(&id) => Err(ModelError::Token { id, vocab: n_vocab }.into()),

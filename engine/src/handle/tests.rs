@@ -1,4 +1,4 @@
-//! Texts that take turns are those that each would be alone, whatever becomes of their readers and the device.
+//! Sequences that take turns give the same tokens as each one alone, whatever happens to their readers and the device.
 
 use std::cell::Cell;
 use std::pin::Pin;
@@ -24,7 +24,7 @@ fn options(n_ctx: Option<usize>) -> EngineOptions {
     EngineOptions { select, n_ctx, ..EngineOptions::default() }
 }
 
-/// A model whose device is lost at a call, the first time that it is loaded.
+/// Loads a model on a device that is lost at its `lost_at`-th call.
 fn opened(model: &str, n_ctx: Option<usize>, lost_at: usize) -> Result<Opened, HandleError> {
     let (source, options, host) = (source(model), options(n_ctx), Rc::new(NativeHost::default()));
     let fault = Rc::new(Fault { at: lost_at, how: How::Lost, calls: Cell::new(0) });
@@ -41,10 +41,10 @@ fn text(text: &str) -> Generate {
     Generate::new(Prompt::Text(text.into()))
 }
 
-/// A prompt, and how it is to be continued.
+/// A prompt, and its generation options.
 type Asked = (&'static str, fn(&mut GenerateOptions));
 
-/// What texts are asked for: sampled, greedy, and with a string that ends it in the middle of a token.
+/// Requests of three kinds: sampled, greedy, and with a stop string that ends within a token.
 fn asked() -> [Asked; 3] {
     [
         ("Once upon a time", |options| {
@@ -56,7 +56,7 @@ fn asked() -> [Asked; 3] {
     ]
 }
 
-/// The same, one by one on an engine of this thread.
+/// Runs [`asked`] one by one, on an engine of this thread.
 fn alone() -> Vec<(Vec<u32>, String, Finish)> {
     let Opened { engine, .. } = opened(GAB, None, usize::MAX).unwrap();
     let alone = |(prompt, configure): Asked| {
@@ -71,7 +71,7 @@ fn alone() -> Vec<(Vec<u32>, String, Finish)> {
     asked().map(alone).into()
 }
 
-/// Asks for something that keeps the engine's thread until all else was asked.
+/// Occupies the engine's thread until `ask` has made all its requests.
 fn all_at_once<T>(handle: &Handle, ask: impl FnOnce() -> T) -> T {
     let (go, wait) = channel::<()>();
     let first = handle.generate(text("").with(move |options| {
@@ -84,7 +84,7 @@ fn all_at_once<T>(handle: &Handle, ask: impl FnOnce() -> T) -> T {
     asked
 }
 
-/// All events of several answers in the order of their coming, with the answers that they belong to.
+/// Returns all events of several answers in the order of their arrival, each with the index of its answer.
 fn events(answers: Vec<Answer>) -> Vec<(usize, Told)> {
     let mut answers: Vec<_> = answers.into_iter().map(Some).collect();
     let mut events = Vec::new();
@@ -101,7 +101,7 @@ fn events(answers: Vec<Answer>) -> Vec<(usize, Told)> {
     events
 }
 
-/// What several answers came to; their pieces are their texts.
+/// Returns the outcomes of several answers. Checks that their pieces make up their texts.
 fn outcomes(answers: Vec<Answer>) -> Vec<Outcome> {
     let count = answers.len();
     let events = events(answers);
@@ -141,7 +141,7 @@ fn a_long_answer_lets_others_by() {
     let handle = handle(GAB, Limits { slice: 4, ..Limits::default() });
     let ask = |most| handle.generate(text("One day").with(move |options| options.max_tokens = Some(most))).unwrap();
     let (long, short) = all_at_once(&handle, || (ask(180), ask(8)));
-    // After two turns of each; the rest of the long one comes later.
+    // The short answer ends after two turns of each; the rest of the long one follows.
     let short = block_on(short.whole()).unwrap();
     assert_eq!(short.tokens.len(), 8);
     let status = handle.status();
@@ -154,7 +154,7 @@ fn a_long_answer_lets_others_by() {
 fn lost_devices_are_survived_between_turns_and_within() {
     let alone = alone();
     let mut recovered = 0;
-    // Loading takes some calls; then they are steps, and copies of texts that take turns.
+    // The first calls load the model; the others are steps, and copies of states between turns.
     for at in (60..500).step_by(55) {
         let open = move || opened(GAB, None, at);
         let limits = Limits { slice: 5, ..Limits::default() };
@@ -191,7 +191,7 @@ fn who_is_gone_makes_room_and_too_many_are_refused() {
         answers
     });
     drop(answers);
-    // They would not end in an hour.
+    // Without cancellation they would take hours.
     while handle.requests() > 0 {
         thread::yield_now();
     }
@@ -212,7 +212,7 @@ fn a_next_question_finds_what_was_computed() {
     let more = [again.clone(), Message::new("assistant", first.text), Message::new("user", "And then?")];
     let next = ask(&more);
     assert!(next.cached_tokens >= first.prompt_tokens, "{} of {}", next.cached_tokens, first.prompt_tokens);
-    // Another question to the same beginning.
+    // A different conversation with the same beginning.
     assert!(ask(&[again]).cached_tokens + 1 >= first.prompt_tokens);
 }
 
@@ -253,7 +253,7 @@ fn embeddings_survive_a_lost_device() {
     };
     let expected = ask(&undisturbed).unwrap();
     let mut survived = 0;
-    // At each call, until it takes more than there are.
+    // The device is lost at each call in turn, until there are fewer calls than that.
     for at in 0..10_000 {
         let loads = Arc::new(AtomicUsize::new(0));
         let counted = loads.clone();
@@ -261,7 +261,7 @@ fn embeddings_survive_a_lost_device() {
             let is_first = counted.fetch_add(1, Ordering::Relaxed) == 0;
             opened("bert-mean", None, if is_first { at } else { usize::MAX })
         };
-        // Those that are lost while they load are for the caller to see.
+        // A device that is lost during loading makes `spawn` fail.
         let Ok((handle, _)) = block_on(Handle::spawn(open, Limits::default())) else { continue };
         assert_eq!(ask(&handle).unwrap(), expected, "{at}");
         if loads.load(Ordering::Relaxed) == 1 {
@@ -272,7 +272,7 @@ fn embeddings_survive_a_lost_device() {
     assert!(survived >= 3, "{survived}");
 }
 
-/// On a device that advances texts together: each is what it is alone, also if the device is lost in the middle.
+/// A device that batches sequences gives the same tokens as each one alone, also if the device is lost in the middle.
 #[test]
 fn texts_advance_together() {
     let Some(backend) = rung("webgpu") else { return };
@@ -302,7 +302,7 @@ fn texts_advance_together() {
         })
         .collect();
     drop(engine);
-    // The states and programs of a batch, four prompts, and some of their steps come before the loss.
+    // The batch's states and programs, four prompts, and some of their steps come before the loss.
     for lost_at in [usize::MAX, loading + 60] {
         let open = move || Ok::<_, HandleError>(open(lost_at).0);
         let (handle, _) = block_on(Handle::spawn(open, Limits::default())).unwrap();
@@ -319,7 +319,7 @@ fn texts_advance_together() {
         assert_eq!(all, alone, "lost at {lost_at}");
         let recovered = events.iter().filter(|(_, told)| matches!(told, Told::Recovered(_))).count();
         assert_eq!(recovered > 0, lost_at < usize::MAX, "{recovered} recoveries");
-        // All have begun before one ends, and each ends when it is done.
+        // All have begun before the first one ends, and each one's end is sent at once.
         let first_end = events.iter().position(|(_, told)| matches!(told, Told::Ended(_))).unwrap();
         let begun =
             |at: usize| events[..first_end].iter().any(|(of, told)| *of == at && matches!(told, Told::Piece { .. }));

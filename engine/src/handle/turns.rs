@@ -1,9 +1,9 @@
-//! Whose turn it is: several texts are begun and take turns, a slice of their answers each; the others wait in the order
-//! in which they came.
+//! Round-robin scheduling: several jobs are begun and take turns, one slice each. The others wait in the order of their
+//! arrival.
 
 use std::collections::VecDeque;
 
-/// Who takes turns, and who waits.
+/// Jobs that take turns, and jobs that wait.
 #[derive(Debug)]
 pub(crate) struct Turns<T> {
     begun: VecDeque<T>,
@@ -12,53 +12,53 @@ pub(crate) struct Turns<T> {
 }
 
 impl<T> Turns<T> {
-    /// So many take turns; the next one begins when one of them has ended.
+    /// Makes an empty schedule in which at most `most` jobs take turns. The next one begins when one of them has ended.
     pub fn new(most: usize) -> Turns<T> {
         Turns { begun: VecDeque::new(), waiting: VecDeque::new(), most: most.max(1) }
     }
 
-    /// Whether nobody is there.
+    /// Returns whether there are no jobs.
     pub fn is_empty(&self) -> bool {
         self.begun.is_empty() && self.waiting.is_empty()
     }
 
-    /// Takes a new one.
+    /// Adds a new job to the end of the queue.
     pub fn push(&mut self, new: T) {
         self.waiting.push_back(new);
     }
 
-    /// Those whose turn it is, so many at most. Unless they have ended they come back by [`Self::again`].
+    /// Takes the jobs whose turn is next, at most `most`. Jobs that have not ended are returned by [`Self::again`].
     pub fn next(&mut self, most: usize) -> Vec<T> {
         self.begin(self.most);
         let count = most.clamp(1, self.begun.len().max(1)).min(self.begun.len());
         self.begun.drain(..count).collect()
     }
 
-    /// Takes those back whose turn is over: all others that are begun come before their next one, and so does who can
-    /// begin now.
+    /// Takes back the jobs whose turn is over. All other jobs that are begun come before their next turn, and so does a
+    /// job that can begin now.
     pub fn again(&mut self, those: Vec<T>) {
         self.begin(self.most.saturating_sub(those.len()));
         self.begun.extend(those);
     }
 
-    /// Has those begin that have waited for longest, until so many are begun.
+    /// Begins the jobs that have waited longest, until `most` are begun.
     fn begin(&mut self, most: usize) {
         let room = most.saturating_sub(self.begun.len()).min(self.waiting.len());
         self.begun.extend(self.waiting.drain(..room));
     }
 
-    /// Forgets those that are not wanted any more.
+    /// Removes the jobs that `wanted` rejects.
     pub fn retain(&mut self, mut wanted: impl FnMut(&T) -> bool) {
         self.begun.retain(&mut wanted);
         self.waiting.retain(&mut wanted);
     }
 
-    /// Those that are begun.
+    /// Iterates over the jobs that are begun.
     pub fn begun(&self) -> impl ExactSizeIterator<Item = &T> {
         self.begun.iter()
     }
 
-    /// How many wait to begin.
+    /// Returns how many jobs wait to begin.
     pub fn waiting(&self) -> usize {
         self.waiting.len()
     }
@@ -68,7 +68,8 @@ impl<T> Turns<T> {
 mod tests {
     use super::*;
 
-    /// The order in which jobs of so many slices have their turns; some come with the first, one after each turn.
+    /// Returns the order of turns of jobs with so many slices; `first` come before the first turn, and one of `later`
+    /// after each turn.
     fn order(most: usize, first: &[(char, u32)], later: &[(char, u32)]) -> String {
         let (mut turns, mut order, mut later) = (Turns::new(most), String::new(), later.iter());
         first.iter().for_each(|job| turns.push(*job));
@@ -86,11 +87,11 @@ mod tests {
     #[test]
     fn nobody_waits_for_a_long_answer_and_nobody_is_passed_by() {
         assert_eq!(order(4, &[('a', 5), ('b', 1), ('c', 2)], &[]), "abcacaaa");
-        // Who is begun goes on, however many short ones come.
+        // A job that is begun goes on, however many short ones arrive.
         assert_eq!(order(2, &[('a', 4)], &[('b', 1), ('c', 1), ('d', 1), ('e', 1)]), "abacadae");
-        // As many as are begun take turns; the next one comes when one has ended.
+        // As many jobs as are begun take turns; the next one begins when one has ended.
         assert_eq!(order(2, &[('a', 2), ('b', 3), ('c', 1)], &[]), "ababcb");
-        // One at a time: whole answers in the order of their arrival.
+        // With one at a time, whole answers follow in the order of their arrival.
         assert_eq!(order(1, &[('a', 2), ('b', 2)], &[('c', 1)]), "aabbc");
         assert_eq!(order(0, &[('a', 1)], &[]), "a");
     }
@@ -111,7 +112,7 @@ mod tests {
         "abcd".chars().for_each(|name| turns.push(name));
         assert_eq!(turns.next(2), ['a', 'b']);
         turns.again(vec!['a', 'b']);
-        // Who waited begins when one of them has ended.
+        // A waiting job begins when one of the others has ended.
         assert_eq!((turns.next(8), turns.waiting()), (vec!['c', 'a', 'b'], 1));
         turns.again(vec!['b']);
         assert_eq!(turns.next(8), ['d', 'b']);

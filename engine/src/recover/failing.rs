@@ -1,4 +1,4 @@
-//! A backend of which one call fails.
+//! A backend on which one call fails.
 
 use std::cell::Cell;
 use std::rc::Rc;
@@ -15,7 +15,7 @@ use crate::select::SelectOptions;
 /// How a call fails.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum How {
-    /// And all calls after it.
+    /// The device is lost: this call and all later ones fail.
     Lost,
     OutOfMemory,
     Driver,
@@ -23,7 +23,7 @@ pub enum How {
 
 /// Counts calls, and makes one of them fail.
 pub struct Fault {
-    /// The call that fails, of those to create, write, read, compile and step.
+    /// Index of the call that fails, counting those to create, write, read, compile and step.
     pub at: usize,
     pub how: How,
     /// Calls so far.
@@ -82,7 +82,7 @@ impl Backend for Failing {
         self.inner.read(id, first_row, rows)
     }
     fn try_read(&self, read: ReadId, out: &mut [u8]) -> Result<bool, Error> {
-        // How often it is asked depends on the device's pace: the answer counts.
+        // The number of polls depends on the device's speed, so only the successful one counts.
         let done = self.inner.try_read(read, out)?;
         if done {
             self.fault.call()?;
@@ -134,7 +134,7 @@ impl Program for FailingProgram {
     }
 }
 
-/// Opens a rung by name, or tells that it is not there.
+/// Opens a candidate by name; prints a line if it is not available.
 pub fn rung(name: &str) -> Option<Rc<dyn Backend>> {
     let candidate = Candidate::named(name)?;
     match block_on(candidate.open(&SelectOptions::default())) {

@@ -1,5 +1,5 @@
-//! Devices that are lost at random moments of conversations: while the model loads, in a prompt, in an answer, in between.
-//! `ANYGPU_KILLS` says how many conversations; each number is a seed.
+//! Test that loses devices at random moments of conversations: while the model loads, in a prompt, in an answer, and
+//! between turns. `ANYGPU_KILLS` is the number of conversations; each index is a seed.
 
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
@@ -20,15 +20,15 @@ use crate::ladder::LADDER;
 use crate::native::block_on;
 use crate::report::Report;
 
-/// How many conversations are disturbed, if nothing else is asked for.
+/// Default number of conversations.
 const KILLS: u64 = 12;
-/// Families whose states are rows of a cache, or are rewritten by each step, or both.
+/// Models of families with a KV cache, with recurrent states, and with both.
 const MODELS: [&str; 5] = ["llama-gqa-tied", "lfm2-tiny", "mamba-tiny", "gemma3-noswa-softcap", "falcon-h1-tiny"];
 const TURNS: usize = 3;
 /// Tokens of an answer.
 const ANSWER: usize = 8;
 
-/// A conversation to hold.
+/// Plan of a conversation.
 struct Talk {
     model: &'static str,
     sampling: Sampling,
@@ -49,7 +49,7 @@ impl Talk {
     }
 }
 
-/// A part of a conversation.
+/// Phase of a conversation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Phase {
     Load,
@@ -58,17 +58,18 @@ enum Phase {
     Idle,
 }
 
-/// How a conversation went.
+/// Result of a conversation.
 struct Held {
-    /// All of it.
+    /// All of its tokens.
     text: Vec<u32>,
-    /// The calls to the first backend in each part of it.
+    /// Number of calls to the first backend at the end of each phase.
     calls: Vec<(Phase, usize)>,
-    /// From each loss to when it went on, in milliseconds.
+    /// Time from each loss until the conversation went on, in milliseconds.
     recovered: Vec<f64>,
 }
 
-/// Holds a conversation on a backend whose call `at` and all later ones fail. The backends that take over come from `next`.
+/// Runs a conversation on a backend whose call `at` and all later ones fail. The backends that take over come from
+/// `next`.
 fn hold(
     talk: &Talk,
     first: Rc<dyn Backend>,
@@ -88,7 +89,7 @@ fn hold(
         Ok::<_, EngineError>((engine, session))
     };
     let (mut engine, mut session) = match open(first, &fault) {
-        // Whoever loads a model sees that, and loads it again.
+        // A loss during loading is returned to the caller, who loads the model again.
         Err(error) if error.lost().is_some() => {
             let begin = Instant::now();
             let opened = open(next(), &Rc::new(Fault { at: usize::MAX, how: How::Lost, calls: Cell::new(0) }))?;
@@ -126,12 +127,12 @@ fn hold(
     Ok(Held { text, calls, recovered: recovered.into_inner() })
 }
 
-/// A call in a part of a conversation that was not disturbed.
+/// Picks a call within a phase of an undisturbed conversation.
 fn moment(held: &Held, random: &mut SmallRng) -> (Phase, usize) {
     let part = random.random_range(0..held.calls.len());
     let (phase, end) = held.calls[part];
     let begin = if part == 0 { 0 } else { held.calls[part - 1].1 };
-    // What is lost while nothing happens is found out by the next call.
+    // A loss while the device is idle is noticed by the next call.
     if phase == Phase::Prefill && random.random_range(0..3) == 0 {
         return (Phase::Idle, begin);
     }
@@ -151,7 +152,7 @@ fn conversations_outlive_a_seeded_killer() {
         let never = || -> Rc<dyn Backend> { panic!("nothing was lost") };
         let undisturbed = hold(&talk, rung(name).unwrap(), usize::MAX, &never).unwrap();
         let (phase, at) = moment(&undisturbed, &mut random);
-        // Now and then the one that takes over is lost as well.
+        // Sometimes the device that takes over is lost as well.
         let again = (random.random_range(0..4) == 0).then(|| random.random_range(0..200));
         let again = Cell::new(again);
         let next = || -> Rc<dyn Backend> {

@@ -1,4 +1,4 @@
-//! Every call to a backend fails once: what a caller sees is a typed error, or the text of an undisturbed run.
+//! Tests in which every call to a backend fails once. The caller gets a typed error, or the text of an undisturbed run.
 
 use std::cell::Cell;
 use std::collections::HashSet;
@@ -17,13 +17,13 @@ use crate::error::EngineError;
 use crate::native::block_on;
 use crate::report::{Report, Rung};
 
-/// Backends keep a few buffers for reads and parameters, of sizes that depend on what was read. What leaks in each of
-/// hundreds of runs is soon more.
+/// Memory that a backend may keep: a few buffers for reads and parameters, whose sizes depend on earlier reads. A leak
+/// in each of hundreds of runs would soon exceed it.
 ///
 /// *Units*: bytes.
 const KEPT: u64 = 32 << 10;
 
-/// Has the device be read, at the beginning and the end of a text.
+/// Sink of snapshots that makes the device be read, at the beginning and the end of a text.
 struct Nowhere;
 
 impl SnapshotSink for Nowhere {
@@ -44,16 +44,16 @@ struct Run {
     calls: usize,
 }
 
-/// Texts: how many tokens, in a context of how many, and what is done if they are more. Of the second, tokens make room
+/// Texts: number of tokens, size of the context, and overflow handling. In the second one, old tokens are dropped
 /// twice.
 const TEXTS: [(usize, usize, Overflow); 2] = [(6, 32, Overflow::Error), (9, 10, Overflow::Shift { keep: 2 })];
 
-/// Loads a tiny model on a backend of which one call fails, and generates; `next` takes over.
+/// Loads a tiny model on a backend on which one call fails, and generates; `next` takes over.
 fn run(name: &str, text: (usize, usize, Overflow), [inner, next]: [&Rc<dyn Backend>; 2], at: usize, how: How) -> Run {
     run_on(name, text, inner, || next.clone(), at, how)
 }
 
-/// Runs with backends that `next` opens.
+/// Runs a text; `next` opens the backends that take over.
 fn run_on(
     name: &str,
     (tokens, n_ctx, overflow): (usize, usize, Overflow),
@@ -101,7 +101,7 @@ fn run_on(
     Run { text, recovered, calls: fault.calls.get() }
 }
 
-/// Each `stride`-th call fails in each way.
+/// Fails each `stride`-th call, in each way.
 fn every_call_fails_once(open: &dyn Fn() -> Rc<dyn Backend>, stride: usize) {
     for name in ["llama-gqa-tied", "lfm2-tiny"] {
         TEXTS.iter().for_each(|text| every_call_of(name, *text, open, stride));
@@ -138,18 +138,19 @@ fn every_call_of(name: &str, text: (usize, usize, Overflow), open: &dyn Fn() -> 
             assert!(left.iter().all(|bytes| *bytes <= KEPT), "{here}: {left:?} bytes are left, not {kept}");
         }
     }
-    // While it is loaded nothing takes over: who loads it sees the error.
+    // A failure during loading is returned to the caller; no other backend takes over.
     assert_eq!(outcomes.len(), 3, "{name}: {outcomes:?}");
 }
 
-/// A device whose memory runs out at a call.
+/// Opens a device whose memory runs out at a call.
 fn small(at: usize) -> Rc<dyn Backend> {
     let inner: Rc<dyn Backend> = Rc::new(reference_cpu::Cpu::new(reference_cpu::Options::default()));
     let fault = Rc::new(Fault { at, how: How::OutOfMemory, calls: Cell::new(0) });
     Rc::new(Failing { inner, fault })
 }
 
-/// Loads where each of `rungs` has memory for so many calls, and says which were left out in the end.
+/// Loads a model where each candidate of `rungs` has memory for so many calls; returns the candidates that were left
+/// out in the end.
 fn load_where_memory_ends(rungs: &[(&'static str, usize)]) -> Result<Vec<&'static str>, EngineError> {
     let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../models/fixtures/llama-gqa-tied.gguf");
     let source = BytesSource(std::fs::read(path).unwrap());
@@ -170,7 +171,7 @@ fn load_where_memory_ends(rungs: &[(&'static str, usize)]) -> Result<Vec<&'stati
 fn a_rung_without_memory_makes_way_for_the_next_one() {
     assert_eq!(load_where_memory_ends(&[("a", usize::MAX)]).unwrap(), Vec::<&str>::new());
     assert_eq!(load_where_memory_ends(&[("a", 0), ("b", 5), ("c", usize::MAX)]).unwrap(), ["a", "b"]);
-    // Not that there was none, but why.
+    // The error is the cause, not that no candidate was left.
     let error = load_where_memory_ends(&[("a", 0), ("b", 5)]).unwrap_err();
     assert!(error.is_out_of_memory(), "{error}");
 }
@@ -192,7 +193,7 @@ fn a_text_goes_on_where_there_is_memory() {
             Ok(text) => assert_eq!(text, *whole.text.as_ref().unwrap()),
             Err(error) => assert!(error.is_out_of_memory() && !recovered, "{error}"),
         }
-        // Three times, and no more.
+        // It is tried three times, and no more.
         assert_eq!(opened, 3);
     }
 }

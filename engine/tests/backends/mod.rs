@@ -1,11 +1,11 @@
-//! The backends that small models are run on.
+//! Backends on which small models are run.
 
 use anygpu::native::block_on;
 use backend_api::{Backend, Error};
 
 type Opened = Result<Box<dyn Backend>, Error>;
 
-/// Those of this machine but for what the environment variable `ANYGPU_SKIP` names.
+/// Opens the backends of this machine, except for those that the environment variable `ANYGPU_SKIP` names.
 pub fn backends() -> Vec<(&'static str, Box<dyn Backend>)> {
     let gl = |layout| backend_webgl::WebGl::open(backend_webgl::Options { layout, ..Default::default() });
     let boxed = |backend| Box::new(backend) as Box<dyn Backend>;

@@ -1,13 +1,13 @@
-//! A model of one block with random weights in f32, and a vocabulary for JSON: a step of it takes software a few
-//! milliseconds, and all backends compute it alike.
+//! A model of one block with random f32 weights and a vocabulary for JSON. A step takes software a few milliseconds,
+//! and all backends compute the same.
 
 const WIDTH: u64 = 32;
 const FEED_FORWARD: u64 = 64;
-/// Tokens of several bytes, beside one for each byte.
+/// Tokens of several bytes; there is also one for each byte.
 const WORDS: &str = "{\" \":\u{2581} \",\u{2581}\" \"} true false null \",\" \":\" [] {} ]} \"} yes no red one zwei \"name\" \"age\" \
                      größe tags 12 100 ,\u{2581} :\u{2581} the and ing st er an \\\" \\n <tool> \u{2581}the \u{2581}a";
 
-/// Types of metadata as GGUF numbers them.
+/// Types of metadata, by their numbers in GGUF.
 const U32: u32 = 4;
 const I32: u32 = 5;
 const FLOAT: u32 = 6;
@@ -36,7 +36,7 @@ impl Writer {
         self.pair(key, ARRAY, &[head, elements.concat()].concat());
     }
 
-    /// Numbers up to `most` on either side of `about`.
+    /// Adds a tensor of random numbers that differ from `about` by at most `most`.
     fn tensor(&mut self, name: &str, dims: &[u64], about: f32, most: f32) {
         let dims_bytes: Vec<u8> = dims.iter().flat_map(|dim| dim.to_le_bytes()).collect();
         let offset = (self.data.len() as u64).to_le_bytes();
@@ -61,10 +61,10 @@ impl Writer {
     }
 }
 
-/// The model's file.
+/// Makes the model's file.
 pub fn file() -> Vec<u8> {
     let mut file = Writer { random: 7, ..Writer::default() };
-    // Kinds: unknown, control, bytes, normal.
+    // The kinds are unknown, control, byte and normal.
     let mut tokens = vec![("<unk>".to_owned(), 2i32), ("<s>".into(), 3), ("</s>".into(), 3)];
     tokens.extend((0..256).map(|byte| (format!("<0x{byte:02X}>"), 6)));
     tokens.extend(WORDS.split(' ').filter(|word| !word.is_empty()).map(|word| (word.to_owned(), 1)));

@@ -1,15 +1,15 @@
-//! Files of models whose blocks have states of constant size.
+//! Files of models with recurrent states.
 
 use super::{ARRAY, BOOL, Header, Sizes, Writer};
 
-/// The families.
+/// Names of the families.
 pub const FAMILIES: &[&str] = &["mamba", "mamba2", "granitehybrid", "falcon-h1", "qwen35"];
-/// Numbers of a channel's state, and channels of a key.
+/// State size of a channel, and width of a key.
 const STATE: u64 = 64;
-/// Heads of the scan, and of the delta net.
+/// Number of heads of the scan, and of the delta net.
 const HEADS: u64 = 8;
 
-/// A model of a family whose blocks have states of constant size; of those that attend here and there, the first does.
+/// Makes a model of a family with recurrent states. In hybrid families, the first block has attention.
 pub fn model(family: &'static str, sizes: &Sizes) -> Header {
     let Sizes { blocks, width, heads, heads_kv, feed_forward, vocabulary } = *sizes;
     let (inner, kv, head) = (2 * width, width / heads * heads_kv, width / heads);

@@ -1,5 +1,5 @@
-//! Alternating updates: several streams beside each other, of which a block computes one. The others are predicted from
-//! all streams before the block, and corrected by what became of that one.
+//! Alternating updates (AltUp): several residual streams, of which each block computes one. The others are predicted
+//! from all streams before the block, and corrected by the computed one.
 //!
 //! *Source*: Baykal et al., "Alternating Updates for Efficient Transformers", 2023; Google, "Gemma 3n", 2025.
 
@@ -11,18 +11,18 @@ use backend_api::{DType, Shape, TensorId};
 use super::recorder::{Recorded, Recorder};
 use super::weights::Contents;
 
-/// Streams beside each other, of which the first is computed. Rows have all of them, one after the other.
+/// Parallel streams, of which the first is computed. A row has all of them, one after the other.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct AltUp {
     pub streams: usize,
     pub norm: Norm,
 }
 
-/// Keeps the length of a row of zeros from dividing by zero; far below that of any other.
+/// Offset that avoids a division by the length 0 of a zero row; far below the length of any other row.
 const TINY: f32 = 1e-30;
 
 impl Recorder<'_> {
-    /// All streams: the first, and projections of it that are as long.
+    /// Records all streams: the first, and projections of it that are scaled to its length.
     pub fn streams(&mut self, a: &AltUp, x: TensorId) -> Recorded {
         let (others, n_embd) = (a.streams - 1, self.cols(x));
         let y = self.stacked("altup_proj", [others, n_embd, n_embd], 0..others, x)?;
@@ -32,7 +32,7 @@ impl Recorder<'_> {
         self.beside(x, y)
     }
 
-    /// The streams as they are expected to be after the block.
+    /// Records the predicted streams after the block.
     pub fn predicted(&mut self, a: &AltUp, x: TensorId) -> Recorded {
         let (rows, n) = (self.rows(x), a.streams);
         let n_embd = self.cols(x) / n;
@@ -46,7 +46,7 @@ impl Recorder<'_> {
         self.add(mixed, x)
     }
 
-    /// The predicted streams, moved as `computed` lies beside the first of them.
+    /// Corrects the predicted streams by the difference of `computed` to the first of them.
     pub fn corrected(&mut self, a: &AltUp, predicted: TensorId, computed: TensorId) -> Recorded {
         let (rows, n, n_embd) = (self.rows(computed), a.streams, self.cols(computed));
         let first = self.slice(0, n_embd, predicted)?;
@@ -61,7 +61,7 @@ impl Recorder<'_> {
         self.add(moved, predicted)
     }
 
-    /// Adds the same to all streams but the first.
+    /// Adds `x` to all streams but the first.
     pub fn add_to_others(&mut self, a: &AltUp, streams: TensorId, x: TensorId) -> Recorded {
         let (rows, others, n_embd) = (self.rows(x), a.streams - 1, self.cols(x));
         let first = self.slice(0, n_embd, streams)?;
@@ -73,7 +73,7 @@ impl Recorder<'_> {
         self.beside(first, rest)
     }
 
-    /// The mean of the first stream and of projections of the others that are as long.
+    /// Records the mean of the first stream and of projections of the others that are scaled to its length.
     pub fn joined(&mut self, a: &AltUp, streams: TensorId) -> Recorded {
         let n_embd = self.cols(streams) / a.streams;
         let first = self.slice(0, n_embd, streams)?;
@@ -98,14 +98,14 @@ impl Recorder<'_> {
         self.unary(UnaryKind::Tanh, x)
     }
 
-    /// The root mean square of each row.
+    /// Records the root mean square of each row.
     fn length(&mut self, x: TensorId) -> Recorded {
         let squares = self.mul(x, x)?;
         let mean = self.row_mean(squares)?;
         self.unary(UnaryKind::Sqrt, mean)
     }
 
-    /// The mean of each row: a product with a matrix of one row.
+    /// Records the mean of each row: a product with a matrix of one row.
     pub fn row_mean(&mut self, x: TensorId) -> Recorded {
         let cols = self.cols(x);
         let share = Contents::Constant(1.0 / cols as f32);
@@ -113,7 +113,7 @@ impl Recorder<'_> {
         self.op(MatMul, &[x, weights])
     }
 
-    /// Projections by some of the matrices of one tensor, side by side.
+    /// Records the projections by some of a tensor's stacked matrices, side by side.
     fn stacked(&mut self, name: &str, shape: [usize; 3], which: Range<usize>, x: TensorId) -> Recorded {
         let [_, rows, cols] = shape;
         let tensor = format!("{name}.weight");
@@ -124,7 +124,7 @@ impl Recorder<'_> {
         self.op(MatMul, &[x, weight])
     }
 
-    /// Columns one after the other.
+    /// Concatenates columns.
     fn beside(&mut self, a: TensorId, b: TensorId) -> Recorded {
         self.op(Concat { axis: 1 }, &[a, b])
     }

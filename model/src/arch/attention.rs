@@ -1,4 +1,4 @@
-//! Attention of a block, as architectures describe it, and how it is recorded.
+//! Attention of a block: its parameters, and how it is recorded.
 
 use backend_api::op::{self, Append, At, GetRows, Index, Masking, Norm, UnaryKind};
 use backend_api::{DType, TensorId};
@@ -11,43 +11,46 @@ use super::weights::Contents;
 use super::{Head, Sizes};
 use crate::error::ModelError;
 
-/// Attention of a block over its own keys and values: causal, unless the model says otherwise.
+/// Attention of a block. It is causal in language models, and has keys and values of its own unless [`Self::kv_of`] is
+/// set.
 #[derive(Debug, Clone)]
 pub(super) struct Attention {
-    /// Query heads.
+    /// Number of query heads.
     pub heads: usize,
-    /// Key and value heads.
+    /// Number of key and value heads.
     pub heads_kv: usize,
-    /// Channels of a head.
+    /// Width of a head.
     pub head_dim: usize,
-    /// Multiplies the scores.
+    /// Factor of the scores.
     pub scale: f32,
     /// Soft cap of the scores; 0 = none.
     pub softcap: f32,
-    /// Positions that a query looks back, itself included, or around itself where attention is not causal; 0 = all.
+    /// Sliding window: positions that a query sees back, including itself, or around itself if attention is not causal;
+    /// 0 = all.
     pub window: u32,
-    /// Norm of queries and keys: of each head, or of all heads of a row at once.
+    /// Norm of queries and keys.
     pub qk_norm: Option<Norm>,
-    /// Whether that norm is of all heads at once.
+    /// Whether that norm is of all heads of a row together, rather than of each head.
     pub norm_rows: bool,
     /// Norm of values, without weights, if there is one.
     pub v_norm: Option<Norm>,
-    /// Whether values are the keys as they are projected.
+    /// Whether values are the projected keys.
     pub v_is_k: bool,
-    /// Another block whose keys and values are used; `None` = its own.
+    /// Earlier block whose keys and values are used; `None` = its own.
     pub kv_of: Option<usize>,
-    /// Growth of the queries' factor with positions.
+    /// Factor of queries that grows with the position.
     pub temperature: Option<Temperature>,
-    /// Whether each head has a score without a key.
+    /// Whether each head has an attention sink: a learned score without a key.
     pub sinks: bool,
     /// Rotation of queries and keys.
     pub rope: Option<Rope>,
-    /// Whether a gate for each channel multiplies what heads give: the rows of a head's gate follow those of its query.
+    /// Whether a gate multiplies each channel of the heads' outputs. The rows of a head's gate follow those of its
+    /// query.
     pub gated: bool,
 }
 
 impl Attention {
-    /// Plain attention: scores over the root of the head's width.
+    /// Makes plain attention: scores are divided by the square root of the head's width.
     pub fn new(sizes: &Sizes) -> Attention {
         Attention {
             heads: sizes.n_head,
@@ -68,13 +71,13 @@ impl Attention {
         }
     }
 
-    /// The rows of a head's query and of its gate.
+    /// Returns the rows of a head's query and of its gate.
     fn turns(&self) -> [usize; 2] {
         [self.head_dim; 2]
     }
 
-    /// The attention of blocks of which the first `owners` have keys and values: those after them use what the last
-    /// two have, of which one sees a window and one sees all.
+    /// Makes the attention of all blocks if only the first `owners` have keys and values. Later blocks use those of the
+    /// last two owners, of which one has a window and the other does not.
     pub fn shared(
         keys: &Keys<'_>,
         owners: usize,
@@ -95,18 +98,18 @@ impl Attention {
     }
 }
 
-/// A factor of queries that is 1 within the original context and grows with its multiples, so that attention over more
-/// keys stays as sharp.
+/// Factor of queries that is 1 within the original context and grows beyond it, so that attention over more keys stays
+/// as sharp.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Temperature {
-    /// Multiplies the logarithm.
+    /// Factor of the logarithm.
     pub scale: f32,
-    /// The original context.
+    /// Original context size.
     pub n_ctx_orig: u32,
 }
 
 impl Temperature {
-    /// The factors of some positions: `1 + scale ln(1 + floor(position / n_ctx_orig))`, computed in f64.
+    /// Returns the factors of some positions: `1 + scale ln(1 + floor(position / n_ctx_orig))`, computed in f64.
     pub fn rows(&self, positions: impl Iterator<Item = u32>) -> Vec<f32> {
         let factor = |position| 1.0 + f64::from(self.scale) * f64::from(1 + position / self.n_ctx_orig).ln();
         positions.map(|position| factor(position) as f32).collect()
@@ -114,7 +117,7 @@ impl Temperature {
 }
 
 impl Recorder<'_> {
-    /// Attention from the normed input to the joined heads, without the projection that follows.
+    /// Records attention from the normed input to the concatenated heads, without the output projection.
     pub fn attention(&mut self, a: &Attention, x: TensorId) -> Recorded {
         let gate = a.gated.then(|| self.projection("attn_q.gate", &[Part::dealt("attn_q", a.heads, &a.turns(), 1)], x));
         let (mut q, [keys, values]) = match a.kv_of {
@@ -147,7 +150,8 @@ impl Recorder<'_> {
         self.mul(heads, gate)
     }
 
-    /// Queries, and all keys and values so far, which blocks after this one may use, too.
+    /// Records the queries of the step, and the keys and values of all positions so far. Later blocks may use the
+    /// latter, too.
     fn queries_keys_values(&mut self, a: &Attention, x: TensorId) -> Result<(TensorId, [TensorId; 2]), ModelError> {
         let (q, kv, turns) = (a.heads * a.head_dim, a.heads_kv * a.head_dim, a.turns());
         let q = if a.gated { Part::dealt("attn_q", a.heads, &turns, 0) } else { ("attn_q", q).into() };
@@ -165,7 +169,7 @@ impl Recorder<'_> {
         let q = self.rotated(a, a.heads, q)?;
         let k = self.rotated(a, a.heads_kv, k)?;
         let all = match self.step.head {
-            // All keys are those of the step.
+            // An embedding step has no cache: its keys are all there are.
             Head::Embedding => [k, v],
             _ => {
                 let (k_cache, v_cache) = (self.cache("k_cache", kv)?, self.cache("v_cache", kv)?);
@@ -177,7 +181,7 @@ impl Recorder<'_> {
         Ok((q, all))
     }
 
-    /// Queries or keys, normed if the model does that.
+    /// Records the norm of queries or keys, if the model has one.
     fn normed(&mut self, a: &Attention, name: &str, n_head: usize, x: TensorId) -> Recorded {
         match a.qk_norm {
             Some(norm) => self.norm(name, Norm { heads: if a.norm_rows { 1 } else { n_head }, ..norm }, x),
@@ -185,7 +189,7 @@ impl Recorder<'_> {
         }
     }
 
-    /// Queries or keys, rotated likewise.
+    /// Records the rotation of queries or keys, if the model has one.
     fn rotated(&mut self, a: &Attention, n_head: usize, x: TensorId) -> Recorded {
         match &a.rope {
             Some(rope) => self.rope(rope, n_head, x),
@@ -201,7 +205,7 @@ impl Recorder<'_> {
         self.op(op::Rope { n_head, n_dims, mode: rope.mode }, &[x, table])
     }
 
-    /// A number for each row, by its position.
+    /// Records the factor of each row, by its position.
     fn temperature(&mut self, temperature: Temperature) -> Recorded {
         const NAME: &str = "attn_temperature";
         let shape = [self.step.sizes.n_ctx, 1];

@@ -1,6 +1,7 @@
-//! BERT: learned positions, norms after each layer, biases everywhere, a GELU; tokens see those after them, too.
+//! BERT: learned positions, norms after each layer, biases everywhere, GELU, bidirectional attention.
 //!
-//! The GELU is the tanh form, as in llama.cpp; the paper's differs by less than 1e-5 of an embedding's square.
+//! The GELU is the tanh form, as in llama.cpp. The squared difference to the paper's is below 1e-5 of that of an
+//! embedding.
 //! *Source*: Devlin et al., "BERT: Pre-training of Deep Bidirectional Transformers for Language Understanding", 2019.
 
 use backend_api::op::{Norm, UnaryKind};

@@ -1,4 +1,4 @@
-//! How a token is chosen of the logits: what follows the head in a graph.
+//! Choice of a token from the logits: the nodes after the head in a graph.
 
 use backend_api::op::{Append, ArgMax, At, Concat, Masking, Penalize, Penalties, Pick, Sample, Softmax, TopK};
 use backend_api::{DType, TensorId};
@@ -9,7 +9,8 @@ use crate::error::ModelError;
 use crate::log_probs::MAX_TOP;
 
 impl Recorder<'_> {
-    /// Chooses a token after the last row, and writes it into the history; or after each, as an output.
+    /// Records the choice of a token after the last row, which is written into the history, or after each row, as an
+    /// output.
     pub(super) fn choose(&mut self, logits: TensorId) -> Result<(), ModelError> {
         let token = match self.step.head {
             Head::Sample | Head::AllSample | Head::Each { sample: true } => self.drawn(logits, None)?,
@@ -35,7 +36,7 @@ impl Recorder<'_> {
         Ok(())
     }
 
-    /// The best ones, and one of them.
+    /// Records the best tokens, and the choice of one of them.
     fn drawn(&mut self, logits: TensorId, penalties: Option<TensorId>) -> Recorded {
         let k = TopK::MAX.min(self.cols(logits));
         let best: [_; 2] = self.ops(TopK { k }, &[logits])?;
@@ -43,7 +44,7 @@ impl Recorder<'_> {
         self.op(Sample, &operands)
     }
 
-    /// One as the request wants it.
+    /// Records the choice of a token with penalties and biases.
     fn adjusted(&mut self, logits: TensorId, sample: bool) -> Recorded {
         let cols = self.cols(logits);
         let history = self.history()?;
@@ -53,7 +54,7 @@ impl Recorder<'_> {
         if sample { self.drawn(adjusted, Some(penalties)) } else { self.op(ArgMax, &[adjusted]) }
     }
 
-    /// How likely a token is, and which are the likeliest.
+    /// Records the probabilities of a token and of the likeliest ones, as outputs.
     fn tell(&mut self, logits: TensorId, token: TensorId) -> Result<(), ModelError> {
         let softmax = Softmax { scale: 1.0, softcap: 0.0, masking: Masking::default(), sinks: false };
         let probabilities = self.op(softmax, &[logits])?;

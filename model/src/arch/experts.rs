@@ -1,4 +1,4 @@
-//! Feed-forward layers: a gated unit, or a mixture of experts of which each token goes to a few.
+//! Feed-forward layers: a gated linear unit, or a mixture of experts.
 
 use backend_api::op::{GetRows, Glu, GluKind, Index, MatMul, MatMulId, Route, UnaryKind, WeightedSum};
 use backend_api::{DType, TensorId};
@@ -11,36 +11,37 @@ use crate::gguf::TensorInfo;
 
 pub(super) use backend_api::op::Gate;
 
-/// Far above any model known.
+/// Largest number of experts, far above that of any known model.
 const MAX_EXPERTS: usize = 1 << 12;
 
-/// Experts, and how tokens come to them.
+/// Mixture of experts, with its routing.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Experts {
-    /// How many there are.
+    /// Number of experts.
     pub count: usize,
-    /// Columns of an expert's gated unit.
+    /// Width of an expert.
     pub n_ff: usize,
-    /// Which activation gates.
+    /// Activation of the gate.
     pub kind: GluKind,
-    /// How they are chosen; files say by a tensor whether a bias takes part.
+    /// Routing. Its bias is used if the file has a tensor for it.
     pub route: Route,
 }
 
 /// Feed-forward layer of a block.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) enum FeedForward {
-    /// A gated unit of so many columns.
+    /// A gated linear unit with so many columns.
     Glu(GluKind, usize),
-    /// Experts.
+    /// A mixture of experts.
     Experts(Experts),
 }
 
-/// The columns of an expert that all tokens go to.
+/// Key of the width of the shared expert, which all tokens are routed to.
 const SHARED: &str = "expert_shared_feed_forward_length";
 
 impl Keys<'_> {
-    /// SwiGLU experts of `n_ff` columns, whose weights sum up to 1. The gate is that of the file, or this one.
+    /// Returns SwiGLU experts of `n_ff` columns, whose weights sum up to 1. The gating function is that of the file, or
+    /// else `gate`.
     pub fn experts(&self, gate: Gate, n_ff: usize) -> Result<Experts, ModelError> {
         let count = self.size("expert_count", MAX_EXPERTS, None)?;
         let k = self.size("expert_used_count", count.min(Route::MAX), None)?;
@@ -60,13 +61,13 @@ impl Keys<'_> {
         Ok(Experts { count, n_ff, kind: GluKind::Swiglu, route })
     }
 
-    /// The columns of the expert that all tokens go to, if there is one.
+    /// Returns the width of the shared expert, if there is one.
     pub fn shared_expert(&self) -> Result<Option<usize>, ModelError> {
         let shared = self.get::<u64>(SHARED)?.filter(|n_ff| *n_ff > 0);
         shared.map(|_| self.size(SHARED, MAX_WIDTH, None)).transpose()
     }
 
-    /// A SwiGLU as wide as the file says, or experts of it if there are any.
+    /// Returns a SwiGLU with the file's width, or experts of that width if the file has some.
     pub fn feed_forward(&self) -> Result<FeedForward, ModelError> {
         let n_ff = self.size("feed_forward_length", MAX_WIDTH, None)?;
         Ok(match self.get::<u64>("expert_count")? {
@@ -120,7 +121,7 @@ impl Recorder<'_> {
         self.op(WeightedSum, &[y, weights])
     }
 
-    /// An expert that all tokens go to, behind a gate of its own if the file has one.
+    /// Records the shared expert, with its gate if the file has one.
     pub fn shared_expert(&mut self, kind: GluKind, n_ff: usize, x: TensorId) -> Recorded {
         let n_embd = self.cols(x);
         let parts = [("ffn_gate_shexp", n_ff), ("ffn_up_shexp", n_ff)];
@@ -135,7 +136,7 @@ impl Recorder<'_> {
         self.mul(y, gate)
     }
 
-    /// A number for each row: the product with a vector of the file.
+    /// Records a score for each row: the product with a vector of the file.
     fn score(&mut self, name: &str, x: TensorId) -> Recorded {
         let (name, cols) = (self.scoped(&format!("{name}.weight")), self.cols(x));
         let vector = self.step.tensors.of_shape(&name, &[cols])?.clone();
@@ -144,7 +145,8 @@ impl Recorder<'_> {
         self.op(MatMul, &[x, w])
     }
 
-    /// Products with the matrices of the chosen experts, with the factors and biases of theirs that the file may have.
+    /// Records the products with the matrices of the chosen experts, with the experts' scales and biases if the file
+    /// has them.
     fn expert(&mut self, name: &str, rows: usize, count: usize, ids: TensorId, x: TensorId) -> Recorded {
         let mut y = self.by_id(name, MatMulId::dense(rows), count, ids, x)?;
         if self.has(&format!("{name}.scale")) {
@@ -168,7 +170,7 @@ impl Recorder<'_> {
         self.op(op, &[x, w, ids])
     }
 
-    /// Floats of each expert: a tensor of the file as a table of another shape.
+    /// Records floats of each expert: a tensor of the file as a table of another shape.
     fn of_each(&mut self, name: &str, shape: &[usize], table: &[usize]) -> Recorded {
         let name = self.scoped(name);
         let tensor = self.step.tensors.dense(&name, shape)?.clone();
@@ -185,7 +187,7 @@ impl Recorder<'_> {
         }
     }
 
-    /// Files of old had a tensor for each expert.
+    /// Refuses old files, which have a tensor for each expert.
     fn refuse_separate_experts(&self) -> Result<(), ModelError> {
         let old = "ffn_down.0.weight";
         if !self.has(old) {

@@ -1,4 +1,4 @@
-//! Falcon-H1: each block attends and scans side by side, and adds both.
+//! Falcon-H1: each block has attention and a scan in parallel, whose results are added.
 //!
 //! *Source*: Falcon LLM Team, "Falcon-H1: A Family of Hybrid-Head Language Models", 2025.
 

@@ -1,4 +1,4 @@
-//! Effects of the keys and tensors of files on the graphs of families.
+//! Tests of how keys and tensors of files affect the graphs of families.
 
 use backend_api::Format;
 use backend_api::op::{BinaryKind, Gate, Index, MatMulId, Op, RopeTable, Route, Yarn};
@@ -10,12 +10,12 @@ use super::weights::Tensors;
 use super::*;
 use crate::gguf::{TensorInfo, Value};
 
-/// A fixture with other values of some keys, or with `None` without them.
+/// Reads a fixture with other values of some keys; a key with `None` is removed.
 fn file(name: &str, pairs: &[(&str, Option<Value>)]) -> Gguf {
     let path = format!("{}/../models/fixtures/{name}.gguf", env!("CARGO_MANIFEST_DIR"));
     let mut bytes = std::fs::read(path).unwrap();
     for (key, _) in pairs {
-        // A key of another name is no key that anybody reads.
+        // A renamed key is not read.
         if let Some(at) = bytes.windows(key.len()).position(|found| found == key.as_bytes()) {
             bytes[at + key.len() - 1] = b'_';
         }
@@ -39,7 +39,7 @@ fn text(value: &str) -> Option<Value> {
     Some(Value::String(value.into()))
 }
 
-/// The graph of a greedy token.
+/// Makes the graph of a greedy token.
 fn graph(name: &str, pairs: &[(&str, Option<Value>)]) -> Graph {
     Recipe::new(&file(name, pairs), Some(64)).unwrap().graph(1, Head::Greedy).unwrap()
 }
@@ -60,7 +60,7 @@ fn windows(graph: &Graph) -> Vec<u32> {
     })
 }
 
-/// The tables of angles in the order of blocks, those of queries alone.
+/// Returns the names of the queries' rotation tables, in the order of blocks.
 fn tables(graph: &Graph) -> Vec<String> {
     let rotations = graph.nodes().iter().filter(|node| matches!(node.op, Op::Rope(_)));
     rotations.map(|node| graph.tensor(node.inputs[1]).name.clone()).step_by(2).collect()
@@ -246,7 +246,7 @@ fn experts_that_are_not_covered_are_refused_by_name() {
     assert!(old.contains("blk.0.ffn_down.0.weight") && old.contains("old version"), "{old}");
 }
 
-/// The operators of a Mixtral whose tensors were changed.
+/// Returns the operators of a Mixtral whose tensors were changed.
 fn mixtral_with(change: impl FnOnce(&mut Vec<TensorInfo>)) -> Result<Vec<Op>, ModelError> {
     let mut gguf = file("mixtral-4x2", &[]);
     change(&mut gguf.tensors);
@@ -254,7 +254,7 @@ fn mixtral_with(change: impl FnOnce(&mut Vec<TensorInfo>)) -> Result<Vec<Op>, Mo
     Ok(graph.nodes().iter().map(|node| node.op.clone()).collect())
 }
 
-/// A tensor of floats that the file has not.
+/// Makes a float tensor that the file does not have.
 fn added(name: &str, shape: &[usize]) -> TensorInfo {
     TensorInfo { name: name.into(), format: Format::F32, shape: shape.into(), offset: 0, bytes: 0 }
 }
@@ -311,7 +311,7 @@ fn experts_are_refused() {
     }
 }
 
-/// For each block of a graph whether it attends; blocks without a state of their own are none.
+/// Returns for each block of a graph whether it has attention; blocks without a state of their own are left out.
 fn attending(graph: &Graph) -> Vec<bool> {
     of(graph, |op| match op {
         Op::Attention(_) => Some(true),

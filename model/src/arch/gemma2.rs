@@ -1,5 +1,5 @@
-//! Gemma 2: windows in every other block, soft caps of scores and logits, norms before and after each layer, a gated tanh
-//! GELU.
+//! Gemma 2: sliding windows in every other block, soft caps of scores and logits, norms before and after each layer,
+//! GeGLU (tanh).
 //!
 //! *Source*: Gemma Team, "Gemma 2: Improving Open Language Models at a Practical Size", 2024.
 
@@ -12,9 +12,9 @@ use super::rope::Rope;
 use super::{Architecture, Sizes};
 use crate::error::ModelError;
 
-/// Blocks from one that sees all to the next.
+/// Period of blocks with full attention.
 const PERIOD: usize = 2;
-/// The model that divides its scores otherwise is known by its number of blocks.
+/// Number of blocks of the model that scales its scores differently.
 const BLOCKS_OF_27B: usize = 46;
 
 #[derive(Debug)]
@@ -22,11 +22,11 @@ struct Gemma2 {
     sizes: Sizes,
     n_ff: usize,
     norm: Norm,
-    /// Blocks that see a window.
+    /// Attention of blocks with a window.
     local: Attention,
-    /// Blocks that see all.
+    /// Attention of blocks without one.
     global: Attention,
-    /// For each block whether it is local.
+    /// Whether each block has a window.
     is_local: Vec<bool>,
     softcap: Option<f32>,
 }

@@ -1,5 +1,5 @@
-//! Gemma 3, text: windows in most blocks, whose rotation has a base of its own; norms before and after each layer and on
-//! queries and keys; a gated tanh GELU. EmbeddingGemma is the same, but that its tokens see those after them, too.
+//! Gemma 3, text: sliding windows in most blocks, whose rotation has a base of its own; norms before and after each
+//! layer, and of queries and keys; GeGLU (tanh). EmbeddingGemma has the same structure with bidirectional attention.
 //!
 //! *Source*: Gemma Team, "Gemma 3 Technical Report", 2025; Vera et al., "EmbeddingGemma", 2025.
 
@@ -12,9 +12,9 @@ use super::rope::Rope;
 use super::{Architecture, Sizes};
 use crate::error::ModelError;
 
-/// Blocks from one that sees all to the next.
+/// Period of blocks with full attention.
 const PERIOD: usize = 6;
-/// The model that divides its scores otherwise is known by its number of blocks.
+/// Number of blocks of the model that scales its scores differently.
 const BLOCKS_OF_27B: usize = 62;
 
 #[derive(Debug)]
@@ -22,11 +22,11 @@ struct Gemma3 {
     sizes: Sizes,
     n_ff: usize,
     norm: Norm,
-    /// Blocks that see a window.
+    /// Attention of blocks with a window.
     local: Attention,
-    /// Blocks that see all.
+    /// Attention of blocks without one.
     global: Attention,
-    /// For each block whether it is local.
+    /// Whether each block has a window.
     is_local: Vec<bool>,
     softcap: Option<f32>,
 }

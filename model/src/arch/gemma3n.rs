@@ -1,5 +1,5 @@
-//! Gemma 3n, text: streams beside each other of which blocks compute one, inputs for each block besides, a path of low rank
-//! beside attention, and gates of which only the largest pass in the first blocks.
+//! Gemma 3n, text: alternating updates of several residual streams, per-layer embeddings, a low-rank path beside
+//! attention, and gates that are sparse in the first blocks.
 //!
 //! *Source*: Google, "Gemma 3n", 2025; Cai et al., "LAuReL: Learned Augmented Residual Layer", 2024.
 
@@ -15,11 +15,11 @@ use super::rope::Rope;
 use super::{Architecture, Sizes};
 use crate::error::ModelError;
 
-/// Blocks from one that sees all to the next.
+/// Period of blocks with full attention.
 const PERIOD: usize = 5;
-/// The blocks that have keys and values, which files do not say: those after them use theirs.
+/// Number of blocks with keys and values of their own, which files do not say. Later blocks use those.
 const BLOCKS_WITH_KEYS: usize = 20;
-/// The blocks of which few gates pass, and how many standard deviations those are above the mean: 95 of 100 are not.
+/// Number of blocks with sparse gates, and the standard deviations above the mean that gates must exceed: 95% do not.
 const SPARSE_BLOCKS: usize = 10;
 const SPARSE_ABOVE: f32 = 1.644_853_6;
 
@@ -70,7 +70,7 @@ impl Gemma3n {
         m.add(y, x)
     }
 
-    /// The gated unit, in the first blocks of those gates that are far above the mean.
+    /// Records the gated linear unit. In the first blocks, only gates far above the mean are kept.
     fn feed_forward(&self, m: &mut Recorder<'_>, i: usize, x: TensorId) -> Recorded {
         if i >= SPARSE_BLOCKS {
             return m.glu(GluKind::GegluTanh, self.n_ff, x);

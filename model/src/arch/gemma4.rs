@@ -1,6 +1,6 @@
-//! Gemma 4, text: blocks that see a window have heads of their own width, scores are not divided, values are normed, and
-//! the last blocks use the keys and values of blocks before them. Small models have inputs for each block besides, larger
-//! ones experts beside the feed-forward layer.
+//! Gemma 4, text: blocks with a window have heads of a different width, scores are not scaled, values are normed, and
+//! the last blocks use the keys and values of earlier ones. Small models have per-layer embeddings; larger ones have
+//! experts beside the feed-forward layer.
 //!
 //! *Source*: Google DeepMind, "Gemma 4", model card, 2026.
 
@@ -45,7 +45,7 @@ pub(super) fn read(keys: &Keys<'_>) -> Result<Box<dyn Architecture>, ModelError>
     }))
 }
 
-/// The experts of blocks that have some.
+/// Returns the experts of each block, if the model has some.
 fn experts(keys: &Keys<'_>) -> Result<Option<Experts>, ModelError> {
     if keys.get::<u32>("expert_count")?.unwrap_or(0) == 0 {
         return Ok(None);
@@ -54,7 +54,7 @@ fn experts(keys: &Keys<'_>) -> Result<Option<Experts>, ModelError> {
     Ok(Some(Experts { kind: GluKind::GegluTanh, ..keys.experts(Gate::Softmax, n_ff)? }))
 }
 
-/// The attention of each block.
+/// Returns the attention of each block.
 fn attention(keys: &Keys<'_>, sizes: &Sizes, norm: Norm, heads_kv: &[usize]) -> Result<Vec<Attention>, ModelError> {
     let rope = Rope::read(keys, sizes, RopeMode::Neox)?;
     let head_dim = keys.size("attention.key_length_swa", MAX_WIDTH / sizes.n_head, Some(sizes.head_dim))?;

@@ -1,5 +1,5 @@
-//! gpt-oss: experts behind every attention, whose units have limits and biases; attention whose heads may look at nothing,
-//! and that sees a window in every other block.
+//! gpt-oss: experts in every block, with clamped units and biases; attention with sinks, and with a window in every
+//! other block.
 //!
 //! *Source*: OpenAI, "gpt-oss-120b & gpt-oss-20b Model Card", 2025; of sinks: Xiao et al., "Efficient Streaming Language
 //! Models with Attention Sinks", 2023.
@@ -14,18 +14,18 @@ use super::rope::Rope;
 use super::{Architecture, Sizes};
 use crate::error::ModelError;
 
-/// Blocks from one that sees all to the next.
+/// Period of blocks with full attention.
 const PERIOD: usize = 2;
 
 #[derive(Debug)]
 struct GptOss {
     sizes: Sizes,
     norm: Norm,
-    /// Blocks that see a window.
+    /// Attention of blocks with a window.
     local: Attention,
-    /// Blocks that see all.
+    /// Attention of blocks without one.
     global: Attention,
-    /// For each block whether it is local.
+    /// Whether each block has a window.
     is_local: Vec<bool>,
     experts: Experts,
 }
@@ -60,7 +60,7 @@ impl Architecture for GptOss {
             let [a, x] = m.wanted([a, x])?;
             let a = m.linear("attn_output", *n_embd, a)?;
             let x = m.add(a, x)?;
-            // It comes before the experts, whatever its name says.
+            // Despite its name, this norm comes before the experts.
             let f = m.norm("post_attention_norm", *norm, x)?;
             let f = m.experts(experts, f)?;
             m.add(f, x)

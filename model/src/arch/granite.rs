@@ -1,9 +1,9 @@
-//! Granite 3 and 4, dense or with experts: as Llama, with factors of the embedding, the scores, what layers add, and the
-//! logits.
+//! Granite 3 and 4, dense or with experts: like Llama, with factors of the embedding, the scores, the layers' results,
+//! and the logits.
 //!
-//! Every layer's result is multiplied by one factor `r` before it is added. Recorded is the residual stream over `r`,
-//! to which results are added as they are: whoever reads it norms it first, and an RMS norm of `x / r` with `eps / r^2`
-//! is that of `x` with `eps`. So the factor costs nothing.
+//! Every layer's result is multiplied by a factor `r` before it is added. The recorded residual stream is divided by
+//! `r`, so that results are added unscaled. Each reader of the stream norms it first, and an RMS norm of `x / r` with
+//! `eps / r^2` equals that of `x` with `eps`. So the factor costs nothing.
 //!
 //! *Source*: Granite Team, "Granite 3.0 Language Models", 2024; of the factors: Yang et al., "Tensor Programs V", 2022.
 
@@ -21,13 +21,13 @@ use crate::error::ModelError;
 struct Granite {
     sizes: Sizes,
     feed_forward: FeedForward,
-    /// Columns of an expert that all tokens go to.
+    /// Width of the shared expert.
     shared: Option<usize>,
     /// Norm of the residual stream, divided by the factor of the layers' results.
     norm: Norm,
-    /// Multiplies the embedding, likewise.
+    /// Factor of the embedding, divided by the factor of the layers' results.
     embedding_scale: f32,
-    /// Divides the logits.
+    /// Divisor of the logits.
     logit_scale: f32,
     attention: Attention,
 }
@@ -37,7 +37,7 @@ pub(super) fn read(keys: &Keys<'_>) -> Result<Box<dyn Architecture>, ModelError>
     with(keys, None)
 }
 
-/// With experts.
+/// Reads the variant with experts.
 pub(super) fn read_moe(keys: &Keys<'_>) -> Result<Box<dyn Architecture>, ModelError> {
     with(keys, keys.shared_expert()?)
 }

@@ -1,7 +1,7 @@
-//! Granite 4, hybrid: Granite's factors, and blocks that scan as Mamba 2 does but for a few that attend; with experts in its
-//! larger models.
+//! Granite 4, hybrid: Granite's factors, and Mamba 2 in most blocks, with attention in a few; larger models have
+//! experts.
 //!
-//! As in [`granite`](super::granite), what is recorded is the residual stream over the factor of layers' results.
+//! As in [`granite`](super::granite), the recorded residual stream is divided by the factor of the layers' results.
 //!
 //! *Source*: IBM, "Granite 4.0 Language Models", 2025.
 
@@ -20,19 +20,19 @@ use crate::error::ModelError;
 struct GraniteHybrid {
     sizes: Sizes,
     feed_forward: FeedForward,
-    /// Columns of an expert that all tokens go to.
+    /// Width of the shared expert.
     shared: Option<usize>,
     /// Norm of the residual stream, divided by the factor of the layers' results.
     norm: Norm,
-    /// Norm of the result of a scan.
+    /// Norm of a scan's result.
     inner_norm: Norm,
-    /// Multiplies the embedding, over the same.
+    /// Factor of the embedding, divided by the factor of the layers' results.
     embedding_scale: f32,
-    /// Divides the logits.
+    /// Divisor of the logits.
     logit_scale: f32,
     attention: Attention,
     ssm: Ssm,
-    /// For each block whether it attends.
+    /// Whether each block has attention.
     attends: Vec<bool>,
 }
 

@@ -1,4 +1,4 @@
-//! Hyperparameters from metadata, checked.
+//! Hyperparameters from metadata, with checks.
 
 use backend_api::op::{Norm, NormKind};
 
@@ -8,45 +8,45 @@ use super::weights::Tensors;
 use crate::error::ModelError;
 use crate::gguf::{FromValue, Metadata, Value};
 
-/// The context that is made unless another one is asked for; KV caches of whole training contexts fill small GPUs.
+/// Default size of the context; KV caches of whole training contexts would fill small GPUs.
 const DEFAULT_N_CTX: usize = 2048;
-/// Positions and ids must stay exact where backends hold them as floats.
+/// Largest context: positions and ids must be exact where backends keep them as floats.
 const MAX_N_CTX: usize = 1 << 24;
-/// Far above any model known.
+/// Largest width, far above that of any known model.
 pub(super) const MAX_WIDTH: usize = 1 << 20;
 const MAX_BLOCKS: usize = 1 << 12;
-/// The key of key and value heads, which some architectures have for each block.
+/// Key of the number of key and value heads, which some architectures have for each block.
 const HEADS_KV: &str = "attention.head_count_kv";
 
-/// The key of which blocks look at a window.
+/// Key of the list of blocks with a sliding window.
 const PATTERN: &str = "attention.sliding_window_pattern";
 
-/// Metadata keys of one architecture: `llama.block_count` and the like.
+/// Metadata keys of one architecture, such as `llama.block_count`.
 pub(super) struct Keys<'a> {
     pub metadata: &'a Metadata,
     pub tensors: &'a Tensors,
-    /// The context that was asked for.
+    /// The requested context size.
     pub n_ctx: Option<usize>,
 }
 
 impl<'a> Keys<'a> {
-    /// The whole key.
+    /// Returns the full key.
     pub fn key(&self, key: &str) -> String {
         format!("{}.{key}", self.tensors.architecture)
     }
 
-    /// An error about a key.
+    /// Makes an error about a key.
     pub fn wrong(&self, key: &str, reason: impl Into<String>) -> ModelError {
         ModelError::Hyper { key: self.key(key), reason: reason.into() }
     }
 
-    /// A value that may be absent.
+    /// Returns a value that may be absent.
     pub fn get<T: FromValue<'a>>(&self, key: &str) -> Result<Option<T>, ModelError> {
         Ok(self.metadata.get(&self.key(key))?)
     }
 
-    /// A size from 1 to `limit`, or `default` where the key is absent; no default makes the key required. Per-layer
-    /// arrays are taken if all layers agree.
+    /// Returns a size from 1 to `limit`, or `default` if the key is absent. Without a default the key is required.
+    /// Per-layer arrays are accepted if all layers agree.
     pub fn size(&self, key: &str, limit: usize, default: Option<usize>) -> Result<usize, ModelError> {
         let name = self.key(key);
         let size = match (self.metadata.value(&name), default) {
@@ -66,7 +66,7 @@ impl<'a> Keys<'a> {
         Err(self.wrong(key, format!("{size} is not in 1 to {limit}")))
     }
 
-    /// A size for each block: as listed, or the same for all.
+    /// Returns a size for each block, from a list or from a single value.
     pub fn sizes_by_block(&self, key: &str, limit: usize, default: Option<usize>) -> Result<Vec<usize>, ModelError> {
         let n_blocks = self.size("block_count", MAX_BLOCKS, None)?;
         let name = self.key(key);
@@ -83,7 +83,7 @@ impl<'a> Keys<'a> {
         }
     }
 
-    /// A positive, finite number.
+    /// Returns a positive, finite number.
     pub fn positive(&self, key: &str, default: Option<f32>) -> Result<f32, ModelError> {
         let value = match (self.get::<f32>(key)?, default) {
             (Some(value), _) => value,
@@ -96,14 +96,14 @@ impl<'a> Keys<'a> {
         Err(self.wrong(key, format!("{value} is not a positive number")))
     }
 
-    /// The sizes of a transformer.
+    /// Returns the sizes of a transformer.
     pub fn sizes(&self) -> Result<Sizes, ModelError> {
         let n_head = self.size("attention.head_count", MAX_WIDTH, None)?;
         self.sizes_of(n_head, self.size(HEADS_KV, n_head, Some(n_head))?)
     }
 
-    /// The sizes of a transformer of which only some blocks attend, and for each block whether it does: the others have 0
-    /// key and value heads.
+    /// Returns the sizes of a transformer in which only some blocks have attention, and for each block whether it does.
+    /// The other blocks have 0 key and value heads in the file.
     pub fn hybrid_sizes(&self) -> Result<(Sizes, Vec<bool>), ModelError> {
         let heads: Vec<u32> = self.metadata.require(&self.key(HEADS_KV))?;
         let mut attending: Vec<u32> = heads.iter().copied().filter(|n| *n > 0).collect();
@@ -120,13 +120,13 @@ impl<'a> Keys<'a> {
         Ok((sizes, heads.iter().map(|n| *n > 0).collect()))
     }
 
-    /// The sizes of a model that does not attend.
+    /// Returns the sizes of a model without attention.
     pub fn sizes_without_heads(&self) -> Result<Sizes, ModelError> {
         Ok(Sizes { n_head: 0, n_head_kv: 0, head_dim: 0, ..self.sizes_of(1, 1)? })
     }
 
-    /// For each of the first `n_blocks` whether it attends: all but those that are listed as recurrent, or the last of each
-    /// `period` of blocks, which metadata may name.
+    /// Returns for each of the first `n_blocks` whether it has attention: all but those that are listed as recurrent
+    /// or, without a list, the last of each `period` of blocks. Metadata may set the period.
     pub fn attending(&self, n_blocks: usize, period: usize) -> Result<Vec<bool>, ModelError> {
         let key = "attention.recurrent_layers";
         if let Some(recurrent) = self.get::<Vec<bool>>(key)? {
@@ -139,7 +139,7 @@ impl<'a> Keys<'a> {
         Ok((0..n_blocks).map(|i| (i + 1) % period == 0).collect())
     }
 
-    /// The sizes of a transformer of so many heads.
+    /// Returns the sizes of a transformer with so many heads.
     pub fn sizes_of(&self, n_head: usize, n_head_kv: usize) -> Result<Sizes, ModelError> {
         let n_ctx_train = self.size("context_length", MAX_N_CTX, None)?;
         let n_embd = self.size("embedding_length", MAX_WIDTH, None)?;
@@ -157,7 +157,7 @@ impl<'a> Keys<'a> {
             return Err(self.wrong("attention.value_length", "values as wide as keys are needed"));
         }
         let n_ctx = self.n_ctx.unwrap_or(n_ctx_train.min(DEFAULT_N_CTX));
-        // Files with factors for long contexts may name the one that they were trained with before.
+        // Files with factors for long contexts may name the original context that the model was trained with.
         let limit = if self.tensors.find(LONG_FACTORS).is_some() { MAX_N_CTX } else { n_ctx_train };
         if !(1..=limit).contains(&n_ctx) {
             return Err(ModelError::Context { asked: n_ctx, limit });
@@ -182,19 +182,19 @@ impl<'a> Keys<'a> {
         }
     }
 
-    /// An RMS norm.
+    /// Returns the RMS norm.
     pub fn rms_norm(&self) -> Result<Norm, ModelError> {
         let eps = self.positive("attention.layer_norm_rms_epsilon", None)?;
         Ok(Norm { kind: NormKind::Rms, eps, heads: 1 })
     }
 
-    /// A layer norm.
+    /// Returns the layer norm.
     pub fn layer_norm(&self) -> Result<Norm, ModelError> {
         let eps = self.positive("attention.layer_norm_epsilon", None)?;
         Ok(Norm { kind: NormKind::Layer, eps, heads: 1 })
     }
 
-    /// A positive number; 0 = none.
+    /// Returns a positive number; 0 stands for nothing.
     pub fn nonzero(&self, key: &str, default: Option<f32>) -> Result<Option<f32>, ModelError> {
         match self.get::<f32>(key)? {
             None => Ok(default),
@@ -203,18 +203,18 @@ impl<'a> Keys<'a> {
         }
     }
 
-    /// For each block whether it looks at a window only: as listed, or all but the last of each `period` of blocks, which
-    /// metadata may name.
+    /// Returns for each block whether it has a sliding window: as listed or, without a list, all but the last of each
+    /// `period` of blocks. Metadata may set the period.
     pub fn windowed(&self, n_blocks: usize, period: usize) -> Result<Vec<bool>, ModelError> {
         self.windowed_but(n_blocks, period, |i, period| (i + 1) % period == 0)
     }
 
-    /// Returns which blocks have windows, where the first of each period attends to everything.
+    /// Returns for each block whether it has a sliding window: without a list, all but the first of each period.
     pub fn windowed_after_the_first(&self, n_blocks: usize, period: usize) -> Result<Vec<bool>, ModelError> {
         self.windowed_but(n_blocks, period, |i, period| i % period == 0)
     }
 
-    /// For each block whether it looks at a window only, if that is listed.
+    /// Returns for each block whether it has a sliding window, if the file has a list.
     pub fn listed_windows(&self, n_blocks: usize) -> Result<Option<Vec<bool>>, ModelError> {
         let Some(Value::Bools(_)) = self.metadata.value(&self.key(PATTERN)) else { return Ok(None) };
         let listed: Vec<bool> = self.metadata.require(&self.key(PATTERN))?;

@@ -1,6 +1,7 @@
-//! The words that architectures are written in: layers, recorded with their weights.
+//! Layers: the vocabulary of architectures. They are recorded with their weights.
 //!
-//! Names of weights are those of the file without `blk.N.`; widths of results are given, widths of operands known.
+//! Weights have their names in the file, without `blk.N.`. Callers give the widths of results; widths of operands are
+//! known.
 
 use backend_api::format::ROW_ALIGN;
 use backend_api::op::{
@@ -16,7 +17,7 @@ use super::{Head, Pooling, Sizes};
 use crate::error::ModelError;
 
 impl Recorder<'_> {
-    /// A matrix in the file's format: that of one name, or parts one below the other.
+    /// Records a matrix in the file's format, from a single tensor or from stacked parts.
     fn matrix(&mut self, name: &str, parts: &[Part<'_>], cols: usize) -> Recorded {
         let rows = |part: &Part<'_>| {
             let name = self.scoped(&format!("{}.weight", part.name));
@@ -27,7 +28,7 @@ impl Recorder<'_> {
         self.weight(self.scoped(&format!("{name}.weight")), &[width(parts), cols], dtype, Contents::Tensors(tensors))
     }
 
-    /// Adds the bias that the file may have: one vector, or parts one after the other.
+    /// Adds the bias, if the file has one, from a single vector or from concatenated parts.
     pub fn biased(&mut self, name: &str, parts: &[Part<'_>], y: TensorId) -> Recorded {
         if !parts.iter().all(|part| self.has(&format!("{}.bias", part.name))) {
             return Ok(y);
@@ -47,12 +48,12 @@ impl Recorder<'_> {
         self.weight(name, &[len], DType::F32, Contents::Tensors(vec![tensor]))
     }
 
-    /// Whether the file has a tensor of the block's.
+    /// Returns whether the file has a tensor of the block.
     pub fn has(&self, name: &str) -> bool {
         self.step.tensors.find(&self.scoped(name)).is_some()
     }
 
-    /// The rows of the tokens.
+    /// Records the embeddings of the tokens.
     pub fn embed(&mut self, name: &str) -> Recorded {
         self.rows_of_tokens(name, self.step.sizes.n_vocab, self.step.sizes.n_embd)
     }
@@ -65,25 +66,25 @@ impl Recorder<'_> {
         })
     }
 
-    /// The rows that the tokens have in a table of so many rows and columns.
+    /// Records the tokens' rows in a table with so many rows and columns.
     pub fn rows_of_tokens(&mut self, name: &str, rows: usize, cols: usize) -> Recorded {
         let history = self.history()?;
         let table = self.matrix(name, &[(name, rows).into()], cols)?;
         self.op(GetRows { index: Index::Tokens { rows: self.step.rows } }, &[table, history])
     }
 
-    /// The rows of the positions.
+    /// Records the embeddings of the positions.
     pub fn embed_positions(&mut self, name: &str) -> Recorded {
         let table = self.matrix(name, &[(name, self.step.sizes.n_ctx_train).into()], self.step.sizes.n_embd)?;
         self.op(GetRows { index: Index::Positions { rows: self.step.rows } }, &[table])
     }
 
-    /// Adds the row that stands for the first kind of tokens, where the file has it. Only pairs of texts have another.
+    /// Adds the embedding of the first token type, if the file has types. Only pairs of texts use another one.
     pub fn add_type(&mut self, name: &str, x: TensorId) -> Recorded {
         let (key, width) = (format!("{name}.weight"), self.step.sizes.n_embd);
         let row = match self.step.tensors.find(&key) {
             None => return Ok(x),
-            // Where there is one kind, files may leave out that it is one.
+            // If there is a single type, files may leave out that dimension.
             Some(tensor) if tensor.shape.len() == 1 => self.vector(&key, width)?,
             Some(_) => {
                 let table = self.matrix(name, &[(name, self.step.tensors.rows_of(&key, width)?).into()], width)?;
@@ -113,7 +114,7 @@ impl Recorder<'_> {
         self.op(Scale { factor, bias: 0.0 }, &[x])
     }
 
-    /// `cap * tanh(x / cap)`, if there is a cap.
+    /// Records `cap * tanh(x / cap)`, if there is a cap.
     pub fn softcap(&mut self, cap: Option<f32>, x: TensorId) -> Recorded {
         let Some(cap) = cap else { return Ok(x) };
         let x = self.scale(1.0 / cap, x)?;
@@ -121,7 +122,7 @@ impl Recorder<'_> {
         self.scale(cap, x)
     }
 
-    /// Rows brought to unit size; layer norm has a bias besides, which is zero where the file has none.
+    /// Records a norm of rows. A layer norm also has a bias, which is zero if the file does not have one.
     pub fn norm(&mut self, name: &str, norm: Norm, x: TensorId) -> Recorded {
         let len = self.cols(x) / norm.heads;
         // Some files have the name without the suffix.
@@ -137,33 +138,33 @@ impl Recorder<'_> {
         self.op(norm, &operands)
     }
 
-    /// An RMS norm without weights.
+    /// Records an RMS norm without weights.
     pub fn unit(&mut self, norm: Norm, x: TensorId) -> Recorded {
         let len = self.cols(x) / norm.heads;
         let ones = self.weight(format!("ones.{len}"), &[len], DType::F32, Contents::Constant(1.0))?;
         self.op(norm, &[x, ones])
     }
 
-    /// Each column times a number of its own, or all times one.
+    /// Multiplies each column by a number of its own, or all columns by one number.
     pub fn times(&mut self, name: &str, len: usize, x: TensorId) -> Recorded {
         let factors = self.vector(name, len)?;
         self.mul(x, factors)
     }
 
-    /// A projection to `rows` columns, with the bias that the file may have.
+    /// Records a projection to `rows` columns, with the bias if the file has one.
     pub fn linear(&mut self, name: &str, rows: usize, x: TensorId) -> Recorded {
         self.projection(name, &[(name, rows).into()], x)
     }
 
-    /// A projection to the rows of some parts, one below the other.
+    /// Records a projection by stacked parts.
     pub fn projection(&mut self, name: &str, parts: &[Part<'_>], x: TensorId) -> Recorded {
         let weight = self.matrix(name, parts, self.cols(x))?;
         let y = self.op(MatMul, &[x, weight])?;
         self.biased(name, parts, y)
     }
 
-    /// Several projections of one input: as one matrix, called `name`, if the file has it, or if its tensors can lie one
-    /// below the other, which spares dispatches; else one by one.
+    /// Records several projections of one input. They are a single matrix, called `name`, if the file has it or if its
+    /// tensors can be stacked, which saves dispatches; otherwise separate ones.
     pub fn joint<'p, const N: usize>(
         &mut self,
         name: &str,
@@ -185,12 +186,12 @@ impl Recorder<'_> {
         self.columns(y, parts.map(|part| part.rows))
     }
 
-    /// Some columns.
+    /// Selects columns.
     pub fn slice(&mut self, start: usize, len: usize, x: TensorId) -> Recorded {
         self.op(Slice { start, len }, &[x])
     }
 
-    /// Columns side by side, so many each.
+    /// Splits columns into parts of these widths.
     pub fn columns<const N: usize>(&mut self, y: TensorId, lens: [usize; N]) -> Result<[TensorId; N], ModelError> {
         let (mut results, mut start) = ([y; N], 0);
         for (result, len) in results.iter_mut().zip(lens) {
@@ -200,7 +201,8 @@ impl Recorder<'_> {
         Ok(results)
     }
 
-    /// Whether tensors can lie one below the other: in one format, all or none with a bias, and written in whole texels.
+    /// Returns whether tensors can be stacked: they have one format, all or none have a bias, and they are written in
+    /// whole texels.
     fn stackable(&self, parts: &[Part<'_>]) -> bool {
         let kind = |part: &Part<'_>| {
             let weight = self.step.tensors.find(&self.scoped(&format!("{}.weight", part.name)));
@@ -210,13 +212,13 @@ impl Recorder<'_> {
         same && parts.iter().all(|part| part.rows.is_multiple_of(ROW_ALIGN))
     }
 
-    /// A gated unit of `n_ff` columns: gate and up projections, and what joins them.
+    /// Records a gated linear unit of `n_ff` columns: the gate and up projections, and their combination.
     pub fn glu(&mut self, kind: GluKind, n_ff: usize, x: TensorId) -> Recorded {
         let halves = self.joint("ffn_gate_up", [("ffn_gate", n_ff), ("ffn_up", n_ff)], x)?;
         self.op(Glu { kind }, &halves)
     }
 
-    /// The rows that a matrix of the block's has, for an input of so many columns.
+    /// Returns the rows of a matrix of the block, for an input of so many columns.
     pub fn rows_of(&self, name: &str, cols: usize) -> Result<usize, ModelError> {
         self.step.tensors.rows_of(&self.scoped(&format!("{name}.weight")), cols)
     }
@@ -233,13 +235,13 @@ impl Recorder<'_> {
         self.op(Glu { kind }, &halves)
     }
 
-    /// One projection, and the three parts of its columns.
+    /// Records one projection, and splits its columns into three parts.
     pub fn thirds(&mut self, name: &str, len: usize, x: TensorId) -> Result<[TensorId; 3], ModelError> {
         let y = self.linear(name, 3 * len, x)?;
         self.columns(y, [len; 3])
     }
 
-    /// A convolution of each channel along the tokens, this one the last of so many.
+    /// Records a convolution of each channel along the last `taps` tokens.
     pub fn short_conv(&mut self, name: &str, taps: usize, x: TensorId) -> Recorded {
         let (name, shape) = (self.scoped(&format!("{name}.weight")), [self.cols(x), taps]);
         let tensor = self.step.tensors.dense(&name, &shape)?.clone();
@@ -249,7 +251,7 @@ impl Recorder<'_> {
         Ok(y)
     }
 
-    /// Logits: the `output` projection, or the token embedding's where a file ties them.
+    /// Records the logits: the `output` projection, or the token embedding if the file ties them.
     pub fn logits(&mut self, x: TensorId) -> Recorded {
         self.hidden = Some(x);
         if self.step.head == Head::Embedding {
@@ -264,7 +266,7 @@ impl Recorder<'_> {
         self.biased("output", &[("output", n_vocab).into()], y)
     }
 
-    /// One vector of those of a text's tokens, and the projections that may follow.
+    /// Records the pooling of a text's vectors, and the projections that may follow it.
     pub fn pool(&mut self, x: TensorId) -> Recorded {
         let mut x = x;
         if self.step.pooling == Some(Pooling::Mean) && self.step.rows > 1 {
@@ -281,11 +283,11 @@ impl Recorder<'_> {
     }
 }
 
-/// The most channels of a head that every backend takes with ease.
+/// Largest head width that every backend handles well.
 const EASY_HEAD: usize = 256;
 
-/// The mean of the step's rows: attention that gives each the same weight, whatever it is asked. Columns are dealt to
-/// heads, since there is no limit to how wide rows may be.
+/// Makes the mean of the step's rows: attention that weights all rows equally, whatever the query. Columns are split
+/// into heads, since rows may be wider than heads can be.
 fn mean(cols: usize) -> op::Attention {
     let n_head = (1..cols).find(|n| cols.is_multiple_of(*n) && cols / n <= EASY_HEAD).unwrap_or(cols);
     let masking = Masking { cached: true, ..Masking::default() };

@@ -1,5 +1,5 @@
-//! LFM2: a few blocks attend; all others mix tokens by a short convolution between two gates, whose state is as small for a
-//! long text as for a short one. Some have experts in all blocks but the first ones.
+//! LFM2: a few blocks have attention; all others mix tokens by a short gated convolution, whose state has a constant
+//! size. Some models have experts in all blocks but the first ones.
 //!
 //! *Source*: Liquid AI, "LFM2 Technical Report", 2025.
 
@@ -18,15 +18,15 @@ use crate::error::ModelError;
 struct Lfm2 {
     sizes: Sizes,
     dense: FeedForward,
-    /// Feed-forward layer of the blocks that are not among the first ones.
+    /// Feed-forward layer of the blocks after the leading ones.
     routed: FeedForward,
-    /// Blocks that are dense.
+    /// Number of leading blocks, which are dense.
     leading: usize,
     norm: Norm,
     attention: Attention,
-    /// For each block whether it attends.
+    /// Whether each block has attention.
     attends: Vec<bool>,
-    /// Tokens that a convolution sees.
+    /// Width of a convolution in tokens.
     taps: usize,
 }
 
@@ -36,7 +36,7 @@ pub(super) fn read(keys: &Keys<'_>) -> Result<Box<dyn Architecture>, ModelError>
     with(keys, window, None, 0)
 }
 
-/// With experts. The published weights do without the window that files may name.
+/// Reads the variant with experts. The published weights do not use the window that files may name.
 pub(super) fn read_moe(keys: &Keys<'_>) -> Result<Box<dyn Architecture>, ModelError> {
     let leading = keys.get::<u32>("leading_dense_block_count")?.unwrap_or(0) as usize;
     let experts = keys.experts(Gate::Sigmoid, keys.size("expert_feed_forward_length", MAX_WIDTH, None)?)?;
@@ -73,7 +73,7 @@ fn with(
 }
 
 impl Lfm2 {
-    /// `c * conv(b * v)`, where b, c and v are projections of a row.
+    /// Records `c * conv(b * v)`, where b, c and v are projections of a row.
     fn convolution(&self, m: &mut Recorder<'_>, x: TensorId) -> Recorded {
         let n_embd = self.sizes.n_embd;
         let [b, c, v] = m.thirds("shortconv.in_proj", n_embd, x)?;
@@ -105,7 +105,7 @@ impl Architecture for Lfm2 {
             let f = m.feed_forward(if i < self.leading { &self.dense } else { &self.routed }, f)?;
             m.add(f, x)
         })?;
-        // The last norm goes by the name of one of the embedding.
+        // The last norm has a misleading name in files.
         m.output(x, |m, x| {
             let x = m.norm("token_embd_norm", *norm, x)?;
             m.logits(x)

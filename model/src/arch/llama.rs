@@ -1,5 +1,5 @@
-//! Llama 2 and 3, SmolLM and SmolLM2, TinyLlama: RMS norms, rotary positions, grouped-query attention, SwiGLU. Mixtral is
-//! the same with experts.
+//! Llama 2 and 3, SmolLM and SmolLM2, TinyLlama: RMS norms, rotary positions, grouped-query attention, SwiGLU. Mixtral
+//! has the same structure with experts.
 //!
 //! *Source*: Touvron et al., "Llama 2: Open Foundation and Fine-Tuned Chat Models", 2023; of the experts: Jiang et al.,
 //! "Mixtral of Experts", 2024.

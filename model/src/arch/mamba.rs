@@ -1,5 +1,5 @@
-//! Mamba: no attention, but a selective state-space model of each channel, whose state is as large for a long text as for a
-//! short one. Falcon Mamba norms what the model selects by.
+//! Mamba: a selective state-space model instead of attention, whose state has a constant size. Falcon Mamba norms step
+//! sizes, B and C.
 //!
 //! *Source*: Gu and Dao, "Mamba: Linear-Time Sequence Modeling with Selective State Spaces", 2023; Zuo et al., "Falcon
 //! Mamba", 2024.
@@ -17,7 +17,7 @@ struct Mamba {
     sizes: Sizes,
     norm: Norm,
     ssm: Ssm,
-    /// Norms of paces, and of what is taken in and read out.
+    /// Norm of step sizes, B and C.
     selected: Option<Norm>,
 }
 

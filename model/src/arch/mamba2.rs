@@ -1,4 +1,4 @@
-//! Mamba 2: as Mamba, with heads of channels that share a pace and a decay.
+//! Mamba 2: like Mamba, but with heads whose channels share a step size and a decay.
 //!
 //! *Source*: Dao and Gu, "Transformers are SSMs: Generalized Models and Efficient Algorithms Through Structured State Space
 //! Duality", 2024.

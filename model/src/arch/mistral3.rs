@@ -1,5 +1,5 @@
-//! Mistral Small 3 and Ministral 3: as Llama, with heads of any width, YaRN, and queries that grow with the position; perhaps
-//! with experts.
+//! Mistral Small 3 and Ministral 3: like Llama, with heads of any width, YaRN, and queries that grow with the position;
+//! some with experts.
 //!
 //! *Source*: Liu et al., "Ministral 3", 2026; of the queries: Nakanishi, "Scalable-Softmax Is Superior for
 //! Attention", 2025.

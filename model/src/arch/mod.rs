@@ -1,7 +1,7 @@
-//! Architectures: from a file's metadata to a [`Recipe`], and from that to graphs.
+//! Architectures: they read a file's metadata into a [`Recipe`], which makes the graphs of steps.
 //!
-//! Each architecture is a file: hyperparameters, and one function that goes through the model as its paper does. What it
-//! does is recorded as a graph; which weights and states that takes follows from it.
+//! Each architecture is a file with its hyperparameters and one function that goes through the model as its paper does.
+//! The function is recorded as a graph, and the weights and states follow from that.
 
 use std::fmt::Debug;
 use std::ops::Range;
@@ -64,49 +64,51 @@ use keys::Keys;
 use recorder::{Recorder, Step};
 use weights::Tensors;
 
-/// The output of [`Head::Logits`] and [`Head::AllLogits`].
+/// Name of the output of [`Head::Logits`] and [`Head::AllLogits`].
 pub const LOGITS: &str = "logits";
-/// The name of the tokens that a graph with [`Head::AllGreedy`], [`Head::AllSample`] or [`Head::AllAdjusted`] makes.
+/// Name of the output with the chosen tokens, in graphs with [`Head::AllGreedy`], [`Head::AllSample`] or
+/// [`Head::AllAdjusted`].
 pub const CHOSEN: &str = "chosen";
-/// The input `[1, n_vocab]` of heads with adjusted logits: what is added to each.
+/// Name of the input `[1, n_vocab]` of heads with adjusted logits: the bias of each token.
 pub const BIAS: &str = "bias";
-/// The input of heads with adjusted logits that [`Penalties`](backend_api::op::Penalties) are.
+/// Name of the input of heads with adjusted logits: [`Penalties`](backend_api::op::Penalties).
 pub const PENALTIES: &str = "penalties";
-/// The output of heads that tell probabilities: that of the chosen token, and those of the likeliest.
+/// Name of the output of heads that report probabilities: those of the chosen token and of the likeliest ones.
 pub const PROBABILITIES: &str = "probabilities";
-/// The likeliest tokens, likewise.
+/// Name of the output of heads that report probabilities: the ids of the likeliest tokens.
 pub const BEST: &str = "best";
-/// The output of [`Head::Embedding`].
+/// Name of the output of [`Head::Embedding`].
 pub const EMBEDDING: &str = "embedding";
-/// The input `[rows, n_embd]` of a stage that does not embed tokens: what the stage before made. Models with several
-/// streams hand over all of them.
+/// Name of the input `[rows, n_embd]` of a stage that does not embed tokens: the output of the stage before. Models
+/// with several residual streams pass all of them.
 pub const HIDDEN_IN: &str = "hidden_in";
-/// The output of a stage without a head, likewise: what the next stage goes on from.
+/// Name of the output `[rows, n_embd]` of a stage without a head: the input of the next stage.
 pub const HIDDEN_OUT: &str = "hidden_out";
 
-/// An architecture of which a file's hyperparameters were read.
+/// An architecture with the hyperparameters of a file.
 trait Architecture: Debug {
-    /// The sizes.
+    /// Returns the sizes.
     fn sizes(&self) -> &Sizes;
 
-    /// Columns of what one stage hands to the next.
+    /// Returns the width of the activations between stages.
     fn hidden(&self) -> usize {
         self.sizes().n_embd
     }
 
-    /// The block whose keys and values a block uses: its own or one before it, which must be in the same stage.
+    /// Returns the block whose keys and values a block uses: itself, or an earlier one, which must be in the same
+    /// stage.
     fn keys_of(&self, block: usize) -> usize {
         block
     }
 
-    /// Goes through the model: its input, its blocks, its output.
+    /// Records the model: its input, its blocks, its output.
     fn record(&self, m: &mut Recorder<'_>) -> Result<(), ModelError>;
 }
 
-/// Reads hyperparameters.
+/// Reader of an architecture's hyperparameters.
 type Read = fn(&Keys<'_>) -> Result<Box<dyn Architecture>, ModelError>;
 
-/// The architectures by the names that files give them.
+/// Architectures, by their names in files.
 const ARCHITECTURES: &[(&str, Read)] = &[
     ("gpt2", gpt2::read),
     ("llama", llama::read),
@@ -135,7 +137,7 @@ const ARCHITECTURES: &[(&str, Read)] = &[
     ("qwen3next", qwen35::read_next),
 ];
 
-/// Readers of encoders: models whose tokens see each other whatever their order, and that make no text.
+/// Readers of encoders: models with bidirectional attention, which do not generate text.
 const ENCODERS: &[(&str, Read)] = &[
     ("bert", bert::read),
     ("nomic-bert", nomic_bert::read),
@@ -143,22 +145,22 @@ const ENCODERS: &[(&str, Read)] = &[
     ("gemma-embedding", gemma3::read),
 ];
 
-/// The sizes of a model.
+/// Sizes of a model.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Sizes {
-    /// Tokens that the context holds.
+    /// Size of the context in tokens.
     pub n_ctx: usize,
-    /// Tokens of the training context.
+    /// Size of the training context in tokens.
     pub n_ctx_train: usize,
     /// Width of the residual stream.
     pub n_embd: usize,
-    /// Query heads.
+    /// Number of query heads.
     pub n_head: usize,
-    /// Key and value heads.
+    /// Number of key and value heads.
     pub n_head_kv: usize,
-    /// Channels of a head.
+    /// Width of a head.
     pub head_dim: usize,
-    /// Blocks.
+    /// Number of blocks (layers).
     pub n_blocks: usize,
     /// Size of the vocabulary.
     pub n_vocab: usize,
@@ -167,62 +169,64 @@ pub struct Sizes {
 /// Output after the blocks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Head {
-    /// Nothing: keys and values are all that a prefill leaves but for its last part.
+    /// Nothing: all parts of a prefill but the last only fill the KV cache.
     None,
     /// The best token, written into the history after the step's rows.
     Greedy,
-    /// A token drawn from the best [`TopK::MAX`](backend_api::op::TopK::MAX), written likewise.
+    /// A token sampled from the best [`TopK::MAX`](backend_api::op::TopK::MAX), written into the history after the
+    /// step's rows.
     Sample,
-    /// The best token after each row, as the output [`CHOSEN`] `[rows]`: what verifies a draft.
+    /// The best token after each row, as the output [`CHOSEN`] `[rows]`. It verifies a draft.
     AllGreedy,
-    /// A token drawn after each row likewise.
+    /// A token sampled after each row, as the output [`CHOSEN`] `[rows]`. It verifies a draft.
     AllSample,
-    /// A token written likewise, of logits that are adjusted by penalties and biases: those in [`PENALTIES`] and [`BIAS`].
+    /// A token chosen with penalties and biases (the inputs [`PENALTIES`] and [`BIAS`]), written into the history after
+    /// the step's rows.
     Adjusted {
-        /// Whether it is drawn; else it is the best one.
+        /// Whether it is sampled; otherwise it is the best one.
         sample: bool,
-        /// Whether the outputs [`PROBABILITIES`] and [`BEST`] are made, of the logits as they were.
+        /// Whether there are outputs [`PROBABILITIES`] and [`BEST`], computed from the logits before adjustment.
         log_probs: bool,
     },
-    /// A token after each row as the output [`CHOSEN`], of logits that are adjusted likewise.
+    /// A token after each row, chosen with penalties and biases, as the output [`CHOSEN`] `[rows]`.
     AllAdjusted {
-        /// Whether it is drawn; else it is the best one.
+        /// Whether it is sampled; otherwise it is the best one.
         sample: bool,
     },
-    /// A token after each row, written into the history after it: that of a sequence of its own, as in the graphs of
-    /// [`Recipe::graph_of_sequences`].
+    /// A token after each row, written into the history after that row. Each row belongs to a sequence of its own, as
+    /// in the graphs of [`Recipe::graph_of_sequences`].
     Each {
-        /// Whether it is drawn; else it is the best one.
+        /// Whether it is sampled; otherwise it is the best one.
         sample: bool,
     },
     /// The logits of the last row, as the output [`LOGITS`] `[1, n_vocab]`.
     Logits,
-    /// The logits of all rows `[rows, n_vocab]`.
+    /// The logits of all rows, as the output [`LOGITS`] `[rows, n_vocab]`.
     AllLogits,
     /// The embedding of a whole text, as the output [`EMBEDDING`] `[1, width]`; `[rows, width]` if nothing is pooled.
     /// The step begins at position 0 and needs no KV cache.
     Embedding,
 }
 
-/// A part of a model that a machine may run by itself. Stages hand over activations: the output [`HIDDEN_OUT`] of one is
-/// the input [`HIDDEN_IN`] of the next.
+/// A part of a model that a machine may run alone (pipeline parallelism). Stages pass activations: the output
+/// [`HIDDEN_OUT`] of one is the input [`HIDDEN_IN`] of the next.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Stage {
-    /// Whether it embeds the tokens; its blocks then begin with the first.
+    /// Whether it embeds the tokens. Its blocks then begin with the first.
     pub embed: bool,
-    /// Its blocks.
+    /// The blocks.
     pub blocks: Range<usize>,
-    /// Whether it makes the logits; its blocks then end with the last.
+    /// Whether it computes the logits. Its blocks then end with the last.
     pub head: bool,
 }
 
 impl Stage {
-    /// All of a model.
+    /// Makes the stage that is the whole model.
     fn whole(sizes: &Sizes) -> Stage {
         Stage { embed: true, blocks: 0..sizes.n_blocks, head: true }
     }
 
-    /// Refuses what no model can be cut into.
+    /// Refuses a stage that cannot be a part of the model.
     fn check(&self, sizes: &Sizes) -> Result<(), ModelError> {
         let Range { start, end } = self.blocks;
         let why = if start > end || end > sizes.n_blocks {
@@ -240,7 +244,7 @@ impl Stage {
     }
 }
 
-/// A model, or a stage of one, as data: sizes, the weights to load, and graphs of its steps.
+/// Description of a model, or of a stage of one: sizes, the weights to load, and graphs of its steps.
 #[derive(Debug)]
 pub struct Recipe {
     architecture: Box<dyn Architecture>,
@@ -254,16 +258,17 @@ pub struct Recipe {
 }
 
 impl Recipe {
-    /// Reads what a file says of its model. `n_ctx` is the context wanted; by default the training context, but at
-    /// most 2048.
+    /// Reads the description of a file's model. `n_ctx` is the context size; by default that of training, but at most
+    /// 2048.
     ///
-    /// *Errors*: an architecture that is not supported, malformed metadata, missing or misshapen tensors, a context
-    /// longer than the model allows.
+    /// *Errors*: an unsupported architecture, malformed metadata, missing or misshapen tensors, a context longer than
+    /// the model allows.
     pub fn new(gguf: &Gguf, n_ctx: Option<usize>) -> Result<Recipe, ModelError> {
         let found: &str = gguf.metadata.require("general.architecture")?;
         let all = || ARCHITECTURES.iter().chain(ENCODERS);
         let Some(&(name, read)) = all().find(|(name, _)| *name == found) else {
-            // With experts a family goes by the same name and "moe"; it is named once, so that the list stays short.
+            // The variant with experts has the family's name and "moe". Only the family is listed, so that the list
+            // stays short.
             let known = |name: &str| all().any(|(other, _)| *other == name);
             let families = all().map(|(name, _)| *name).filter(|name| !name.strip_suffix("moe").is_some_and(known));
             let supported = families.collect::<Vec<_>>().join(", ");
@@ -299,7 +304,7 @@ impl Recipe {
         Recipe { kv_cache, ..self }
     }
 
-    /// A part of the same model: its weights, states and graphs are those of the stage alone.
+    /// Restricts the description to a stage of the model: its weights, states and graphs.
     ///
     /// *Errors*: blocks that the model does not have, or that cannot be next to its embedding or head.
     pub fn with_stage(self, stage: Stage) -> Result<Recipe, ModelError> {
@@ -313,54 +318,55 @@ impl Recipe {
         Recipe { stage, ..self }.with_listed_weights()
     }
 
-    /// The architecture's name.
+    /// Returns the architecture's name.
     pub fn architecture(&self) -> &'static str {
         self.tensors.architecture
     }
 
-    /// The sizes of the whole model.
+    /// Returns the sizes of the whole model.
     pub fn sizes(&self) -> &Sizes {
         self.architecture.sizes()
     }
 
-    /// The number of blocks of the whole model.
+    /// Returns the number of blocks of the whole model.
     pub fn n_blocks(&self) -> usize {
         self.sizes().n_blocks
     }
 
-    /// Columns of what one stage hands to the next.
+    /// Returns the width of the activations between stages.
     pub fn hidden(&self) -> usize {
         self.architecture.hidden()
     }
 
-    /// Whether the stage looks at tokens: the first one does, and any where blocks have inputs of their own.
+    /// Returns whether the stage reads tokens: the first one does, and any stage whose blocks have per-layer
+    /// embeddings.
     ///
     /// *Errors*: as [`Self::graph`].
     pub fn reads_tokens(&self) -> Result<bool, ModelError> {
         Ok(self.graph(1, Head::Logits)?.externals().any(|(_, tensor)| tensor.name == HISTORY))
     }
 
-    /// The block whose keys and values a block uses: its own or one before it. A stage has both or neither.
+    /// Returns the block whose keys and values a block uses: itself, or an earlier one, which is in the same stage.
     pub fn keys_of(&self, block: usize) -> usize {
         self.architecture.keys_of(block)
     }
 
-    /// The part of the model that this is.
+    /// Returns the stage that this describes.
     pub fn stage(&self) -> &Stage {
         &self.stage
     }
 
-    /// Whether it is all of the model.
+    /// Returns whether it is the whole model.
     pub fn is_whole(&self) -> bool {
         self.stage == Stage::whole(self.sizes())
     }
 
-    /// How it makes one vector of a text, if it is an embedding model: those make no text.
+    /// Returns the pooling of an embedding model; nothing for a language model.
     pub fn pooling(&self) -> Option<Pooling> {
         self.pooling
     }
 
-    /// The head of the steps that the model is for.
+    /// Returns the usual head of the model's steps: that of an embedding or of a greedy token.
     pub fn head(&self) -> Head {
         if self.pooling.is_some() { Head::Embedding } else { Head::Greedy }
     }
@@ -370,7 +376,7 @@ impl Recipe {
         self.kv_cache
     }
 
-    /// The beginning of the model's identity, to which loading adds what it reads.
+    /// Returns the beginning of the model's identity, to which loading adds the weights.
     pub(crate) fn identifier(&self) -> Identifier {
         self.identifier.clone()
     }
@@ -380,9 +386,9 @@ impl Recipe {
         &self.weights
     }
 
-    /// The states that a session needs, in the order of use, with caches of the whole context.
+    /// Returns the states of a session in the order of use, with caches for the whole context.
     ///
-    /// *Errors*: sizes that do not fit together.
+    /// *Errors*: inconsistent sizes.
     pub fn states(&self) -> Result<Vec<StateSpec>, ModelError> {
         self.states_for(self.sizes().n_ctx)
     }
@@ -394,26 +400,27 @@ impl Recipe {
         Ok(self.record(1, self.head(), capacity)?.into_states())
     }
 
-    /// The graph of a step of up to `rows` tokens. Its externals have the same names, shapes and dtypes whatever the
-    /// rows and the head, so that programs share their storages; but for [`HIDDEN_IN`] and outputs, which have `rows`.
+    /// Makes the graph of a step of up to `rows` tokens. The names, shapes and dtypes of its external tensors do not
+    /// depend on `rows` and `head`, so that programs share their storages; except for [`HIDDEN_IN`] and the outputs,
+    /// which have `rows`.
     ///
-    /// With [`Head::None`] the last stage hands nothing over. A stage before it does not mind the head.
+    /// With [`Head::None`], the last stage has no output. Earlier stages ignore the head.
     ///
-    /// *Errors*: sizes that do not fit together; a stage that has nothing to do for this head; text of an embedding
-    /// model, or an embedding of another one.
+    /// *Errors*: inconsistent sizes; a stage without work for this head; text from an embedding model, or an embedding
+    /// from a language model.
     pub fn graph(&self, rows: usize, head: Head) -> Result<Graph, ModelError> {
         self.graph_for(rows, head, self.sizes().n_ctx)
     }
 
-    /// Records the graph with caches that have room for so many positions: those of [`Self::states_for`].
+    /// Makes the graph of a step with caches for so many positions: those of [`Self::states_for`].
     ///
     /// *Errors*: as [`Self::graph`].
     pub fn graph_for(&self, rows: usize, head: Head, capacity: usize) -> Result<Graph, ModelError> {
         self.record(rows, head, capacity)?.into_graph()
     }
 
-    /// The graph of a step that advances up to `rows` of so many sequences by a token each, which [`Head::Each`] chooses. Its
-    /// states are those of [`Self::states_of_sequences`].
+    /// Makes the graph of a batched step: up to `rows` of so many sequences advance by one token each, which
+    /// [`Head::Each`] chooses. Its states are those of [`Self::states_of_sequences`].
     ///
     /// *Errors*: as [`Self::graph`]; fewer than two sequences.
     pub fn graph_of_sequences(
@@ -426,7 +433,8 @@ impl Recipe {
         self.record_of(rows, Head::Each { sample }, capacity, sequences)?.into_graph()
     }
 
-    /// The states of so many sequences, one after another in each, with room for so many positions of each.
+    /// Returns the states of so many sequences. Each state has room for so many positions of each sequence, one
+    /// sequence after another.
     ///
     /// *Errors*: as [`Self::states`]; fewer than two sequences.
     pub fn states_of_sequences(&self, capacity: usize, sequences: usize) -> Result<Vec<StateSpec>, ModelError> {

@@ -1,5 +1,5 @@
-//! ModernBERT: norms before each layer and none but them with a bias, windows around each token in two of three blocks,
-//! whose rotation has a base of its own, and a gated unit from one matrix.
+//! ModernBERT: norms before each layer, which alone may have biases; windows around each token in two of three blocks,
+//! whose rotation has a base of its own; a gated unit from a single matrix.
 //!
 //! *Source*: Warner et al., "Smarter, Better, Faster, Longer: A Modern Bidirectional Encoder", 2024.
 
@@ -12,7 +12,7 @@ use super::rope::Rope;
 use super::{Architecture, Sizes};
 use crate::error::ModelError;
 
-/// Blocks from one that sees all to the next.
+/// Period of blocks with full attention.
 const PERIOD: usize = 3;
 
 #[derive(Debug)]
@@ -20,11 +20,11 @@ struct ModernBert {
     sizes: Sizes,
     n_ff: usize,
     norm: Norm,
-    /// Blocks that see a window.
+    /// Attention of blocks with a window.
     local: Attention,
-    /// Blocks that see all.
+    /// Attention of blocks without one.
     global: Attention,
-    /// For each block whether it is local.
+    /// Whether each block has a window.
     is_local: Vec<bool>,
     glu: GluKind,
 }
@@ -72,7 +72,7 @@ impl Architecture for ModernBert {
             m.norm("token_embd_norm", *norm, x)
         })?;
         let x = m.blocks(x, |m, i, x| {
-            // The first block's input is normed as it is.
+            // The input of the first block is already normed.
             let a = if i == 0 { x } else { m.norm("attn_norm", *norm, x)? };
             let a = m.attention(if self.is_local[i] { &self.local } else { &self.global }, a)?;
             let [a, x] = m.wanted([a, x])?;

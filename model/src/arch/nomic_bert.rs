@@ -1,4 +1,4 @@
-//! Nomic Embed: BERT whose queries and keys rotate in place of learned positions, with a gated SiLU.
+//! Nomic Embed: BERT with rotary instead of learned positions, and a gated SiLU.
 //!
 //! *Source*: Nussbaum et al., "Nomic Embed: Training a Reproducible Long Context Text Embedder", 2024.
 

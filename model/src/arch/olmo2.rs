@@ -1,5 +1,5 @@
-//! OLMo 2 and 3: no norms before layers but after them, and of whole queries and keys; OLMo 3 has windows in most
-//! blocks, where angles are not stretched.
+//! OLMo 2 and 3: norms after each layer instead of before it, and of whole queries and keys. OLMo 3 has sliding windows
+//! in most blocks, whose angles are not stretched.
 //!
 //! *Source*: OLMo Team, "2 OLMo 2 Furious", 2024; "Olmo 3", 2025.
 
@@ -12,7 +12,7 @@ use super::rope::Rope;
 use super::{Architecture, Sizes};
 use crate::error::ModelError;
 
-/// Blocks from one that sees all to the next, if there are windows.
+/// Period of blocks with full attention, if there are windows.
 const PERIOD: usize = 4;
 
 #[derive(Debug)]
@@ -20,11 +20,11 @@ struct Olmo2 {
     sizes: Sizes,
     n_ff: usize,
     norm: Norm,
-    /// Blocks that see a window.
+    /// Attention of blocks with a window.
     local: Attention,
-    /// Blocks that see all.
+    /// Attention of blocks without one.
     global: Attention,
-    /// For each block whether it is local.
+    /// Whether each block has a window.
     is_local: Vec<bool>,
 }
 

@@ -1,4 +1,4 @@
-//! Parts that the matrices of a graph are put together of.
+//! Parts of tensors, from which the matrices of a graph are assembled.
 
 use crate::gguf::TensorInfo;
 
@@ -7,20 +7,19 @@ use crate::gguf::TensorInfo;
 pub(super) struct Part<'a> {
     /// The tensor's name without `.weight`.
     pub name: &'a str,
-    /// How many.
+    /// Number of rows.
     pub rows: usize,
-    /// Turns that belong to the part, for a tensor that is dealt in turns of so many rows each; otherwise all rows
-    /// do.
+    /// Interleaving, if the tensor's rows are: the rows of each turn, and the turn that belongs to this part.
     pub turn: Option<(&'a [usize], usize)>,
 }
 
 impl<'a> Part<'a> {
-    /// The rows of turn `nth` of each of some rounds.
+    /// Makes the part of an interleaved tensor that has turn `nth` of each round.
     pub fn dealt(name: &'a str, rounds: usize, turns: &'a [usize], nth: usize) -> Part<'a> {
         Part { name, rows: rounds * turns[nth], turn: Some((turns, nth)) }
     }
 
-    /// The rows of a tensor of the file, as tensors of their own that lie in it.
+    /// Returns the part's rows as tensors within the file's tensor.
     pub fn of(&self, tensor: &TensorInfo) -> Vec<TensorInfo> {
         let Some((turns, nth)) = self.turn else { return vec![tensor.clone()] };
         let (round, before): (usize, usize) = (turns.iter().sum(), turns[..nth].iter().sum());
@@ -34,7 +33,7 @@ impl<'a> Part<'a> {
         starts.map(piece).collect()
     }
 
-    /// The rows of the tensor that it is of.
+    /// Returns the rows of the whole tensor.
     pub fn whole(&self) -> usize {
         self.turn.map_or(self.rows, |(turns, nth)| self.rows / turns[nth] * turns.iter().sum::<usize>())
     }
@@ -46,7 +45,7 @@ impl<'a> From<(&'a str, usize)> for Part<'a> {
     }
 }
 
-/// The rows of all parts.
+/// Returns the rows of all parts.
 pub(super) fn width(parts: &[Part<'_>]) -> usize {
     parts.iter().map(|part| part.rows).sum()
 }

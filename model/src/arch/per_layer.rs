@@ -1,5 +1,5 @@
-//! Inputs of their own for all blocks, besides what the blocks before hand on: a part of each token's row in a second
-//! table, and a projection of its embedding.
+//! Per-layer embeddings: an additional input of each block. It is made of a part of each token's row in a second table,
+//! and of a projection of its embedding.
 //!
 //! *Source*: Google, "Gemma 3n", 2025 (per-layer embeddings).
 
@@ -11,16 +11,16 @@ use super::recorder::{Recorded, Recorder};
 
 const TABLE: &str = "per_layer_token_embd";
 
-/// Channels that a block gets besides.
+/// Width of a block's additional input.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct PerLayer {
     pub width: usize,
-    /// Norm of the projection, and of the result of a block for its input.
+    /// Norm of the projection, and of the additional input's result.
     pub norm: Norm,
 }
 
 impl Recorder<'_> {
-    /// The inputs of all blocks, side by side.
+    /// Records the additional inputs of all blocks, side by side.
     fn per_layer_inputs(&mut self, p: &PerLayer) -> Recorded {
         let Sizes { n_embd, n_blocks, .. } = *self.step.sizes;
         let all = p.width * n_blocks;
@@ -36,7 +36,7 @@ impl Recorder<'_> {
 
     /// Records the result of block `i` for its part of the inputs, gated by `x`.
     pub fn per_layer(&mut self, p: &PerLayer, i: usize, x: TensorId) -> Recorded {
-        // Each stage of a model makes them of the tokens.
+        // Each stage of a model computes them from the tokens.
         let inputs = self.once("per_layer_inputs", |m| m.per_layer_inputs(p))?;
         let gate = self.linear("inp_gate", p.width, x)?;
         let input = self.slice(i * p.width, p.width, inputs)?;

@@ -1,7 +1,7 @@
-//! Phi 3, 3.5 and 4: as Llama, with the rows of queries, keys and values in one tensor, and those of gate and up parts;
-//! rotated halves, of heads in part; angles of long contexts divided by factors of their own.
+//! Phi 3, 3.5 and 4: like Llama, with queries, keys and values in one tensor, and gate and up matrices in another;
+//! rotated halves, of only a part of each head in some models; frequency factors for long contexts.
 //!
-//! Files name a sliding window of 2047, which the published weights do without: attention sees all.
+//! Files name a sliding window of 2047, which the published weights do not use: attention is full.
 //!
 //! *Source*: Abdin et al., "Phi-3 Technical Report", 2024; Ding et al., "LongRoPE", 2024.
 

@@ -1,4 +1,4 @@
-//! How an embedding model makes one vector of a text.
+//! Pooling: how an embedding model combines the vectors of a text's tokens.
 
 use std::fmt;
 use std::str::FromStr;
@@ -6,24 +6,24 @@ use std::str::FromStr;
 use super::keys::Keys;
 use crate::error::ModelError;
 
-/// Pooling of the vectors that a model makes of the tokens of a text.
+/// Pooling of the vectors of a text's tokens into one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Pooling {
-    /// All of them are kept.
+    /// No pooling: a vector for each token.
     None,
-    /// Their mean.
+    /// The mean of all vectors.
     Mean,
-    /// The first, of a token that stands for the whole text.
+    /// The first vector, of the class token (CLS).
     Cls,
-    /// The last, which has seen all others where attention is causal.
+    /// The last vector, which depends on all tokens if attention is causal.
     Last,
 }
 
 impl Pooling {
-    /// All ways, in the order of their numbers in files.
+    /// All kinds, in the order of their numbers in files.
     pub const ALL: [Pooling; 4] = [Pooling::None, Pooling::Mean, Pooling::Cls, Pooling::Last];
 
-    /// Its name in options and reports.
+    /// Returns the name in options and reports.
     pub const fn name(self) -> &'static str {
         match self {
             Pooling::None => "none",
@@ -33,9 +33,10 @@ impl Pooling {
         }
     }
 
-    /// Reads the pooling of a file; a model that makes no text does not pool unless the file says so.
+    /// Reads the pooling of a file. Without an entry, an encoder does not pool, and a language model is not an
+    /// embedding model.
     ///
-    /// *Errors*: a way that is not known, or that makes no vector.
+    /// *Errors*: an unknown kind, or one that does not give a vector.
     pub(super) fn read(keys: &Keys<'_>, makes_no_text: bool) -> Result<Option<Pooling>, ModelError> {
         let key = "pooling_type";
         match keys.get::<u32>(key)? {

@@ -1,4 +1,4 @@
-//! Qwen 2 and 2.5: as Llama, with biases on queries, keys and values, and rotated halves.
+//! Qwen 2 and 2.5: like Llama, with biases of queries, keys and values, and rotated halves.
 //!
 //! *Source*: Yang et al., "Qwen2 Technical Report", 2024.
 

@@ -1,5 +1,5 @@
-//! Qwen 3: as Qwen 2, with a norm of each query and key head in place of biases, and heads of any width; with
-//! experts in its larger models.
+//! Qwen 3: like Qwen 2, with a norm of each query and key head instead of biases, and heads of any width. Larger models
+//! have experts.
 //!
 //! *Source*: Yang et al., "Qwen3 Technical Report", 2025.
 
@@ -25,9 +25,9 @@ pub(super) fn read(keys: &Keys<'_>) -> Result<Box<dyn Architecture>, ModelError>
     with(keys, FeedForward::Glu(GluKind::Swiglu, keys.size("feed_forward_length", MAX_WIDTH, None)?))
 }
 
-/// With experts.
+/// Reads the variant with experts.
 pub(super) fn read_moe(keys: &Keys<'_>) -> Result<Box<dyn Architecture>, ModelError> {
-    // Files that do not say how wide experts are have as many columns in use as without them.
+    // Without a width of experts in the file, the experts in use are together as wide as the dense layer.
     let used = keys.size("expert_used_count", MAX_WIDTH, None)?;
     let shared = keys.size("feed_forward_length", MAX_WIDTH, None)? / used;
     let n_ff = keys.size("expert_feed_forward_length", MAX_WIDTH, Some(shared))?;

@@ -1,7 +1,7 @@
-//! Qwen 3.5 and Qwen3-Next: three blocks of four remember by a gated delta net, the fourth attends, with gates.
+//! Qwen 3.5 and Qwen3-Next: three of four blocks have a gated delta net, the fourth has gated attention.
 //!
-//! Qwen3-Next and the larger ones of Qwen 3.5 have experts, one of which all tokens go to. For text all three positions of Qwen 3.5's rotation are the token's, which
-//! leaves the rotation of halves.
+//! Qwen3-Next and the larger Qwen 3.5 models have experts, one of them shared. For text, all three positions of Qwen
+//! 3.5's rotation are the token's, so it is the usual rotation of halves.
 //!
 //! *Source*: Qwen Team, "Qwen3-Next", 2025; Yang et al., "Gated Delta Networks: Improving Mamba2 with Delta Rule", 2024;
 //! Qiu et al., "Gated Attention for Large Language Models", 2025.
@@ -17,19 +17,19 @@ use super::rope::Rope;
 use super::{Architecture, Sizes};
 use crate::error::ModelError;
 
-/// Number of blocks of which one attends.
+/// Period of blocks with attention.
 const PERIOD: usize = 4;
 
 #[derive(Debug)]
 struct Qwen35 {
     sizes: Sizes,
     feed_forward: FeedForward,
-    /// Columns of an expert that all tokens go to.
+    /// Width of the shared expert.
     shared: Option<usize>,
     norm: Norm,
     attention: Attention,
     delta_net: DeltaNet,
-    /// For each block whether it attends.
+    /// Whether each block has attention.
     attends: Vec<bool>,
 }
 
@@ -37,14 +37,14 @@ pub(super) fn read(keys: &Keys<'_>) -> Result<Box<dyn Architecture>, ModelError>
     of(keys, false)
 }
 
-/// Qwen3-Next, where neighbouring heads of values share a head of keys.
+/// Reads Qwen3-Next, where neighbouring value heads share a key head.
 pub(super) fn read_next(keys: &Keys<'_>) -> Result<Box<dyn Architecture>, ModelError> {
     of(keys, true)
 }
 
 fn of(keys: &Keys<'_>, grouped: bool) -> Result<Box<dyn Architecture>, ModelError> {
     let sizes = keys.sizes()?;
-    // The last blocks predict tokens beyond the next one, which is not needed.
+    // The last blocks predict tokens beyond the next one (MTP), and are not used.
     let ahead = keys.get::<u32>("nextn_predict_layers")?.unwrap_or(0) as usize;
     let Some(n_blocks) = sizes.n_blocks.checked_sub(ahead).filter(|blocks| *blocks > 0) else {
         return Err(keys.wrong("nextn_predict_layers", format!("the model has but {} blocks", sizes.n_blocks)));

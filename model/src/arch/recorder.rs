@@ -1,4 +1,4 @@
-//! Records one step of a model, or of a stage of it: the graph, and which weights and states it takes.
+//! Recorder of one step of a model, or of a stage of it: the graph, with its weights and states.
 
 use std::collections::HashMap;
 
@@ -23,33 +23,33 @@ pub(super) struct Step<'a> {
     pub kv_cache: KvCache,
     /// Positions that caches have room for.
     pub capacity: usize,
-    /// How many sequences states hold: if there are several, each row is one of them.
+    /// Number of sequences in the states. If there are several, each row belongs to one of them.
     pub sequences: usize,
-    /// Whether tokens see only those before them.
+    /// Whether attention is causal.
     pub causal: bool,
-    /// How the rows of a text become one, in embedding models.
+    /// Pooling of an embedding model.
     pub pooling: Option<Pooling>,
     pub rows: usize,
     pub head: Head,
-    /// Columns of what one stage hands to the next.
+    /// Width of the activations between stages.
     pub hidden: usize,
 }
 
-/// Takes down what an architecture does. [`layers`](super::layers) has the words it does that in.
+/// Recorder of an architecture's graph. [`layers`](super::layers) has its vocabulary of layers.
 pub(super) struct Recorder<'a> {
     pub step: Step<'a>,
     pub graph: Graph,
-    /// Goes before the names of weights: `blk.3.` within a block.
+    /// Prefix of weight names: `blk.3.` within block 3.
     scope: String,
     /// The block being recorded.
     block: usize,
-    /// Whether only the rows that the head wants are left.
+    /// Whether only the rows that the head needs are left.
     narrowed: bool,
-    /// Vectors of the tokens, which the logits are made of.
+    /// Hidden states, from which the logits are computed.
     pub hidden: Option<TensorId>,
-    /// Weights, states and shared results met so far.
+    /// Weights, states and shared results that are recorded already.
     known: HashMap<String, TensorId>,
-    /// Keys and values by block.
+    /// Keys and values of each block.
     kept: HashMap<usize, [TensorId; 2]>,
     weights: Vec<Weight>,
     states: Vec<StateSpec>,
@@ -73,7 +73,7 @@ impl<'a> Recorder<'a> {
         }
     }
 
-    /// The graph, up to what it is for.
+    /// Returns the graph, without nodes that are not needed.
     pub fn into_graph(mut self) -> Result<Graph, ModelError> {
         self.graph.trim();
         let graph = self.graph;
@@ -100,7 +100,7 @@ impl<'a> Recorder<'a> {
         Ok(self.graph.input(HIDDEN_IN, &[self.step.rows, self.step.hidden], DType::F32)?)
     }
 
-    /// The blocks of the stage, one after the other. `block` gets the number of each and its input.
+    /// Records the blocks of the stage. `block` is called with the number of each and its input.
     pub fn blocks(&mut self, x: TensorId, block: impl Fn(&mut Self, usize, TensorId) -> Recorded) -> Recorded {
         let mut x = x;
         for i in self.step.stage.blocks.clone() {
@@ -130,7 +130,7 @@ impl<'a> Recorder<'a> {
         match self.step.head {
             Head::None => Ok(()),
             Head::Embedding => {
-                // Encoders have no logits.
+                // Encoders do not have logits.
                 let pooled = self.pool(self.hidden.unwrap_or(logits))?;
                 Ok(self.graph.output(pooled, EMBEDDING)?)
             }
@@ -139,7 +139,7 @@ impl<'a> Recorder<'a> {
         }
     }
 
-    /// In the last block, the rows that the head wants: all that follows is computed for them alone.
+    /// Selects, in the last block, the rows that the head needs. All that follows is computed only for them.
     pub fn wanted<const N: usize>(&mut self, rows: [TensorId; N]) -> Result<[TensorId; N], ModelError> {
         let mut rows = rows;
         if self.step.stage.head && self.block + 1 == self.step.sizes.n_blocks {
@@ -167,7 +167,7 @@ impl<'a> Recorder<'a> {
         Ok(self.graph.push(op, operands)?)
     }
 
-    /// An operator with several results.
+    /// Records an operator with several results.
     pub fn ops<const N: usize>(
         &mut self,
         op: impl Into<Op>,
@@ -179,17 +179,17 @@ impl<'a> Recorder<'a> {
         Ok(self.graph.push_multi(op, operands)?.try_into().map_err(wrong)?)
     }
 
-    /// The columns of a tensor.
+    /// Returns the columns of a tensor.
     pub fn cols(&self, x: TensorId) -> usize {
         self.graph.tensor(x).shape.cols()
     }
 
-    /// The rows of a tensor.
+    /// Returns the rows of a tensor.
     pub fn rows(&self, x: TensorId) -> usize {
         self.graph.tensor(x).shape.rows()
     }
 
-    /// A name of the file's: that of the block, if one is being recorded, and this.
+    /// Returns the name of a tensor in the file: within a block, with the block's prefix.
     pub fn scoped(&self, name: &str) -> String {
         format!("{}{name}", self.scope)
     }
@@ -204,7 +204,7 @@ impl<'a> Recorder<'a> {
         Ok(id)
     }
 
-    /// A state: the only place that makes them.
+    /// Records a state. No other function creates states.
     pub fn state(&mut self, name: String, shape: &[usize], dtype: DType, update: Update) -> Recorded {
         if let Some(id) = self.known.get(&name) {
             return Ok(*id);
@@ -217,7 +217,7 @@ impl<'a> Recorder<'a> {
         Ok(id)
     }
 
-    /// Records a result that is computed once for all blocks, with weights that belong to none.
+    /// Records a result that is computed once for all blocks, with weights outside of blocks.
     pub fn once(&mut self, name: &str, result: impl FnOnce(&mut Self) -> Recorded) -> Recorded {
         if let Some(id) = self.known.get(name) {
             return Ok(*id);
@@ -229,25 +229,25 @@ impl<'a> Recorder<'a> {
         Ok(id)
     }
 
-    /// Keeps the keys and values of the block for those after it.
+    /// Keeps the keys and values of the block for later ones.
     pub fn keep(&mut self, keys_values: [TensorId; 2]) {
         self.kept.insert(self.block, keys_values);
     }
 
-    /// The keys and values of a block before this one.
+    /// Returns the keys and values of an earlier block.
     pub fn kept(&self, block: usize) -> Result<[TensorId; 2], ModelError> {
         let missing = || ModelError::Options(format!("block {} needs the keys of block {block}", self.block));
         self.kept.get(&block).copied().ok_or_else(missing)
     }
 
-    /// The tokens so far.
+    /// Records the token history.
     pub fn history(&mut self) -> Recorded {
         let Step { sizes, capacity, sequences, .. } = self.step;
         let tokens = if sequences > 1 { capacity } else { sizes.n_ctx };
         self.state(HISTORY.into(), &[tokens], DType::I32, Update::Append)
     }
 
-    /// A block's cache of a row for each position.
+    /// Records a cache of the block, with a row for each position.
     pub fn cache(&mut self, name: &str, cols: usize) -> Recorded {
         self.state(self.scoped(name), &[self.step.capacity, cols], self.step.kv_cache.dtype(), Update::Append)
     }

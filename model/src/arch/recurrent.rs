@@ -1,4 +1,4 @@
-//! Layers whose memory of a text is a state of constant size, from the normed input to what their output projection takes.
+//! Recurrent layers, which have a state of constant size: from the normed input to the input of the output projection.
 
 use backend_api::op::{GatedDeltaNet, Glu, GluKind, Norm, NormKind, ShortConv, SsmScan, UnaryKind};
 use backend_api::{DType, TensorId, Update};
@@ -9,18 +9,18 @@ use super::recorder::{Recorded, Recorder};
 use super::weights::Contents;
 use crate::error::ModelError;
 
-/// The sizes of a selective state-space model.
+/// Sizes of a selective state-space model.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Ssm {
     /// Channels.
     d_inner: usize,
-    /// Tokens that the convolution before it sees.
+    /// Width of the convolution before it, in tokens.
     taps: usize,
-    /// Numbers of a channel's state.
+    /// State size of a channel.
     n_state: usize,
-    /// Width that the step sizes of channels are made of in Mamba; number of heads in Mamba 2.
+    /// Rank of the step sizes (delta) in Mamba; number of heads in Mamba 2.
     rank: usize,
-    /// Heads share what is taken in and read out in so many groups.
+    /// Number of groups of heads that share B and C.
     groups: usize,
 }
 
@@ -44,20 +44,20 @@ fn taps(keys: &Keys<'_>) -> Result<usize, ModelError> {
     }
 }
 
-/// The sizes of a gated delta net.
+/// Sizes of a gated delta net.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct DeltaNet {
-    /// Tokens that the convolution before it sees.
+    /// Width of the convolution before it, in tokens.
     taps: usize,
-    /// Heads of queries and keys.
+    /// Number of query and key heads.
     heads_k: usize,
-    /// Heads of values.
+    /// Number of value heads.
     heads: usize,
-    /// Channels of a query or key.
+    /// Width of a query or key head.
     dk: usize,
-    /// Channels of a value.
+    /// Width of a value head.
     dv: usize,
-    /// Whether neighbouring heads of values share a head of keys.
+    /// Whether neighbouring value heads share a key head.
     grouped: bool,
     /// Norm of queries and keys, and of the result.
     norm: Norm,
@@ -78,7 +78,7 @@ impl DeltaNet {
 }
 
 impl Recorder<'_> {
-    /// A convolution of each channel along the tokens, and SiLU.
+    /// Records a convolution of each channel along the tokens, followed by SiLU.
     fn smooth(&mut self, taps: usize, x: TensorId) -> Recorded {
         const NAME: &str = "ssm_conv1d";
         let channels = self.cols(x);
@@ -87,7 +87,7 @@ impl Recorder<'_> {
         self.unary(UnaryKind::Silu, y)
     }
 
-    /// Paces, and what is taken in and read out, for a state of each channel.
+    /// Records the selective scan of x with step sizes (delta), B and C.
     fn scan(&mut self, s: &Ssm, [heads, decays]: [usize; 2], [x, dt, b, c]: [TensorId; 4]) -> Recorded {
         let name = self.scoped("ssm_a");
         let tensor = self.step.tensors.dense(&name, &[heads, decays])?.clone();
@@ -99,21 +99,21 @@ impl Recorder<'_> {
         Ok(y)
     }
 
-    /// A vector that the file may have in any shape.
+    /// Records a vector that may have any shape in the file.
     fn flat(&mut self, name: &str, len: usize) -> Recorded {
         let name = self.scoped(name);
         let tensor = self.step.tensors.flat(&name, len)?;
         self.weight(name, &[len], DType::F32, Contents::Tensors(vec![tensor]))
     }
 
-    /// An RMS norm of parts of a row, whose result is multiplied by one number.
+    /// Records an RMS norm of parts of a row, whose result is multiplied by one number.
     fn scaled_norm(&mut self, norm: Norm, factor: f32, x: TensorId) -> Recorded {
         let len = self.cols(x) / norm.heads;
         let gamma = self.weight(format!("all_{factor}.{len}"), &[len], DType::F32, Contents::Constant(factor))?;
         self.op(norm, &[x, gamma])
     }
 
-    /// Mamba: each channel has a pace of its own. With `norm` that of paces, and of what is taken in and read out.
+    /// Records Mamba: each channel has a step size of its own. `norm` is that of step sizes, B and C.
     pub fn mamba(&mut self, s: &Ssm, norm: Option<Norm>, x: TensorId) -> Recorded {
         let Ssm { d_inner, taps, n_state, rank, .. } = *s;
         let xz = self.linear("ssm_in", 2 * d_inner, x)?;
@@ -132,7 +132,7 @@ impl Recorder<'_> {
         self.op(Glu { kind: GluKind::Swiglu }, &[z, y])
     }
 
-    /// Mamba 2: the channels of a head have one pace and one decay.
+    /// Records Mamba 2: the channels of a head share a step size and a decay.
     pub fn mamba2(&mut self, s: &Ssm, x: TensorId) -> Recorded {
         let Ssm { d_inner, taps, n_state, rank: heads, groups } = *s;
         let mixes = groups * n_state;
@@ -146,7 +146,7 @@ impl Recorder<'_> {
         self.op(Glu { kind: GluKind::Swiglu }, &[z, y])
     }
 
-    /// The projection of what a scan gives, normed by groups before it where the file has a norm.
+    /// Records the output projection of a scan, after a norm of groups if the file has one.
     pub fn ssm_out(&mut self, s: &Ssm, norm: Norm, y: TensorId) -> Recorded {
         const NORM: &str = "ssm_norm.weight";
         let normed = if self.has(NORM) {
@@ -158,7 +158,7 @@ impl Recorder<'_> {
         self.linear("ssm_out", self.step.sizes.n_embd, normed)
     }
 
-    /// A gated delta net, whose heads are normed and gated.
+    /// Records a gated delta net, whose heads are normed and gated.
     pub fn delta_net(&mut self, d: &DeltaNet, x: TensorId) -> Recorded {
         let DeltaNet { taps, heads_k, heads, dk, dv, grouped, norm } = *d;
         let (keys, values) = (heads_k * dk, heads * dv);
@@ -172,7 +172,8 @@ impl Recorder<'_> {
         let g = self.mul(pace, decay)?;
         let qkv = self.smooth(taps, qkv)?;
         let [qk, v] = self.columns(qkv, [2 * keys, values])?;
-        // Of length 1: an RMS norm over the root of the width, with the same eps beside the sum of squares.
+        // Queries and keys are scaled to length 1: an RMS norm divided by the root of the width, with the same eps
+        // added to the sum of squares.
         let unit = Norm { heads: 2 * heads_k, eps: norm.eps / dk as f32, kind: NormKind::Rms };
         let qk = self.scaled_norm(unit, 1.0 / (dk as f32).sqrt(), qk)?;
         let [q, k] = self.columns(qk, [keys; 2])?;
@@ -182,8 +183,8 @@ impl Recorder<'_> {
         self.op(Glu { kind: GluKind::Swiglu }, &[z, y])
     }
 
-    /// Queries, keys and values side by side, and the gates: of two tensors, or of one where the rows of a head of keys lie
-    /// together with those of the values that share it.
+    /// Records queries, keys and values side by side, and the gates. They come from two tensors, or from one in which
+    /// the rows of a key head are followed by those of its value heads.
     fn qkv_and_gate(&mut self, d: &DeltaNet, x: TensorId) -> Result<[TensorId; 2], ModelError> {
         let (keys, values) = (d.heads_k * d.dk, d.heads * d.dv);
         if !self.has("ssm_in.weight") {
@@ -196,7 +197,7 @@ impl Recorder<'_> {
         self.columns(all, [2 * keys + values, values])
     }
 
-    /// How much is learned, and what decays are made of, for each head.
+    /// Records the learning rate and the input of the decay, for each head.
     fn beta_and_alpha(&mut self, d: &DeltaNet, x: TensorId) -> Result<[TensorId; 2], ModelError> {
         if !self.has("ssm_ba.weight") {
             return self.joint("ssm_beta_alpha", [("ssm_beta", d.heads), ("ssm_alpha", d.heads)], x);

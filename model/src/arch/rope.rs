@@ -1,4 +1,4 @@
-//! Rotary positions: what metadata says of their angles.
+//! Rotary positions (RoPE), from metadata.
 
 use backend_api::op::{RopeMode, RopeTable, Yarn};
 
@@ -6,25 +6,25 @@ use super::Sizes;
 use super::keys::Keys;
 use crate::error::ModelError;
 
-/// The divisors of angles for contexts beyond the original one.
+/// Tensor with the frequency factors for contexts longer than the original one.
 pub(super) const LONG_FACTORS: &str = "rope_factors_long.weight";
 
 /// A rotation of queries and keys.
 #[derive(Debug, Clone)]
 pub(super) struct Rope {
-    /// The name that its table of angles has among the weights.
+    /// Name of the table of angles among the weights.
     pub table: &'static str,
-    /// The angles.
+    /// Parameters of the angles.
     pub angles: RopeTable,
-    /// The file's tensor with divisors of the angles, if there is one.
+    /// Tensor of the file with frequency factors, if there is one.
     pub factors: Option<&'static str>,
-    /// Which channels form pairs.
+    /// Pairing of channels: neighbours or halves.
     pub mode: RopeMode,
 }
 
 impl Rope {
-    /// The base, linear or YaRN scaling, and which factors divide the angles: those of a tensor made for it, or of two
-    /// for short and for long contexts the one that suits the session's.
+    /// Reads the base, linear or YaRN scaling, and the frequency factors. If the file has factors for short and for
+    /// long contexts, those that suit the session's context are used.
     pub fn read(keys: &Keys<'_>, sizes: &Sizes, mode: RopeMode) -> Result<Rope, ModelError> {
         let n_dims = keys.size("rope.dimension_count", sizes.head_dim, Some(sizes.head_dim))?;
         if !n_dims.is_multiple_of(2) {
@@ -61,7 +61,7 @@ impl Rope {
     }
 }
 
-/// The context that a model knew before its angles were stretched.
+/// Returns the context size before the angles were stretched.
 pub(super) fn n_ctx_orig(keys: &Keys<'_>, sizes: &Sizes) -> Result<u32, ModelError> {
     let original = keys.get::<u32>("rope.scaling.original_context_length")?;
     Ok(original.filter(|n| *n > 0).unwrap_or(sizes.n_ctx_train as u32))

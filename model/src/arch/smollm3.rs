@@ -1,4 +1,4 @@
-//! SmolLM3: as Llama, with every fourth block without rotation.
+//! SmolLM3: like Llama, but every fourth block has no rotation.
 //!
 //! *Source*: Bakouch et al., "SmolLM3: smol, multilingual, long-context reasoner", 2025; of blocks without positions:
 //! Yang et al., "RoPE to NoPE and Back Again", 2025.
@@ -12,7 +12,7 @@ use super::rope::Rope;
 use super::{Architecture, Sizes};
 use crate::error::ModelError;
 
-/// Blocks from one without rotation to the next.
+/// Period of blocks without rotation.
 const PERIOD: usize = 4;
 
 #[derive(Debug)]

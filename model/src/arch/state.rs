@@ -1,19 +1,19 @@
-//! States of a text on the device from one step to the next.
+//! States of a sequence, which are on the device between steps.
 
 use backend_api::{DType, Update};
 
-/// The state of token ids, one for each position.
+/// Name of the state with token ids, one for each position.
 pub const HISTORY: &str = "history";
 
 /// A state that a session keeps.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StateSpec {
-    /// Its name in every graph of the model.
+    /// The name in every graph of the model.
     pub name: String,
-    /// Its shape.
+    /// The shape.
     pub shape: Vec<usize>,
-    /// How its values are stored.
+    /// The dtype.
     pub dtype: DType,
-    /// Change that a step makes to it.
+    /// How a step changes it.
     pub update: Update,
 }

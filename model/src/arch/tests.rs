@@ -1,4 +1,4 @@
-//! A model whose states steps rewrite, as a text goes on and back.
+//! Tests of a model with recurrent states, whose text is extended and rewound.
 
 use std::cell::Cell;
 use std::future::Future;
@@ -26,7 +26,7 @@ use crate::{GenerateOptions, Piece};
 const TAPS: usize = 4;
 const TEXT: [u32; 14] = [5, 6, 90, 3, 41, 7, 7, 12, 30, 8, 77, 2, 19, 64];
 
-/// Blocks of nothing but a convolution, on the weights of a file of another kind; sines and cosines are the taps.
+/// Model with nothing but convolutions, on the weights of another model's file. The taps are sines and cosines.
 #[derive(Debug)]
 struct Convolutions {
     sizes: Sizes,
@@ -95,12 +95,12 @@ impl Text {
         Text { session: Session::new(Rc::new(model)).unwrap(), host }
     }
 
-    /// Adds tokens, and gives the logits of all.
+    /// Adds tokens, and returns the logits of all.
     fn add(&mut self, tokens: &[u32]) -> Vec<f32> {
         block_on(self.session.logits(tokens, true, &self.host)).unwrap()
     }
 
-    /// Generates `n` tokens, with several steps under way that nobody asked for.
+    /// Generates `n` tokens, with several surplus steps submitted.
     fn generate(&mut self, prompt: &[u32], n: usize) -> Vec<u32> {
         let (made, cancel) = (Cell::new(0), Rc::new(Cell::new(false)));
         let options = GenerateOptions {
@@ -122,7 +122,7 @@ fn agree(found: &[f32], expected: &[f32]) {
     assert!(error <= 1e-12, "NMSE {error:.1e}");
 }
 
-/// The logits of [`TEXT`], each token in a step of its own.
+/// Returns the logits of [`TEXT`], computed one token at a time.
 fn one_by_one() -> (Vec<f32>, usize) {
     let mut text = Text::new();
     let logits: Vec<f32> = TEXT.iter().flat_map(|token| text.add(&[*token])).collect();
@@ -133,7 +133,7 @@ fn one_by_one() -> (Vec<f32>, usize) {
 #[test]
 fn steps_of_any_rows_leave_the_same_states() {
     let (expected, _) = one_by_one();
-    // Steps of 7 tokens have a row that is not real.
+    // Steps of 7 tokens have an unused row.
     for parts in [&[14][..], &[7, 7], &[3, 1, 10], &[1, 7, 3, 3]] {
         let (mut text, mut at, mut logits) = (Text::new(), 0, Vec::new());
         for part in parts {
@@ -157,7 +157,7 @@ fn a_text_goes_back() {
         }
         assert_eq!(text.session.tokens(), &TEXT);
     }
-    // From where the states are, a prompt goes on; from elsewhere, it begins anew.
+    // A prompt continues from the position of the states, and starts anew from any other.
     assert_eq!(text.session.resume(&[&TEXT[..], &[1, 2]].concat()), [1, 2]);
     let other = [&TEXT[..9], &[1, 2]].concat();
     assert_eq!(text.session.resume(&other), other);

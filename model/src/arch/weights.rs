@@ -1,4 +1,4 @@
-//! Which tensors of the file become which weights of the graph.
+//! Weights of a model's graphs, and the tensors of the file that they come from.
 
 use std::collections::HashMap;
 use std::ops::Range;
@@ -13,37 +13,37 @@ use crate::gguf::{Gguf, TensorInfo, shown};
 /// A weight to load.
 #[derive(Debug, Clone)]
 pub struct Weight {
-    /// Its name in every graph of the model.
+    /// The name in every graph of the model.
     pub name: String,
-    /// Its shape.
+    /// The shape.
     pub shape: Vec<usize>,
-    /// Packed for matrices, dense f32 for vectors and tables.
+    /// The dtype: packed for matrices, dense f32 for vectors and tables.
     pub dtype: DType,
-    /// Where its values come from.
+    /// Source of the values.
     pub contents: Contents,
 }
 
 impl Weight {
-    /// Whether it is the matrices of experts.
+    /// Returns whether it has the matrices of experts.
     pub fn is_of_experts(&self) -> bool {
         matches!(&self.contents, Contents::Tensors(tensors) if tensors.iter().any(|tensor| tensor.shape.len() == 3))
     }
 }
 
-/// Where the values of a weight come from.
+/// Source of a weight's values.
 #[derive(Debug, Clone)]
 pub enum Contents {
-    /// Tensors of the file, one below the other.
+    /// Tensors of the file, stacked.
     Tensors(Vec<TensorInfo>),
-    /// One number everywhere, for what a file leaves out.
+    /// One number everywhere, for a weight that the file leaves out.
     Constant(f32),
-    /// Sines and cosines of positions; the factors, if any, are a tensor of the file.
+    /// Sines and cosines of positions. The frequency factors, if any, are a tensor of the file.
     Rope(RopeTable, Option<TensorInfo>),
-    /// Factors of queries by position.
+    /// Factors of queries, by position.
     Temperature(Temperature),
 }
 
-/// The tensors of a file by name, with checks of what an architecture asks of them.
+/// Tensors of a file by name, with checks of their shapes and formats.
 #[derive(Debug)]
 pub(super) struct Tensors {
     pub architecture: &'static str,
@@ -56,7 +56,7 @@ impl Tensors {
         Tensors { architecture, by_name }
     }
 
-    /// A tensor that may be absent.
+    /// Returns a tensor that may be absent.
     pub fn find(&self, name: &str) -> Option<&TensorInfo> {
         self.by_name.get(name)
     }
@@ -66,7 +66,7 @@ impl Tensors {
         self.find(name).ok_or_else(missing)
     }
 
-    /// A tensor of this shape.
+    /// Returns a tensor, which must have this shape.
     pub fn of_shape(&self, name: &str, shape: &[usize]) -> Result<&TensorInfo, ModelError> {
         let tensor = self.get(name)?;
         if tensor.shape == shape {
@@ -76,7 +76,7 @@ impl Tensors {
         Err(ModelError::Tensor { name: shown(name), reason })
     }
 
-    /// Some of the matrices of one shape that lie in one tensor, one below the other.
+    /// Returns some of the matrices that are stacked in a tensor of this shape.
     pub fn stack(&self, name: &str, shape: [usize; 3], which: Range<usize>) -> Result<TensorInfo, ModelError> {
         let tensor = self.of_shape(name, &shape)?;
         let [n, rows, cols] = shape;
@@ -89,12 +89,12 @@ impl Tensors {
         })
     }
 
-    /// A vector of this length.
+    /// Returns a vector, which must have this length.
     pub fn vector(&self, name: &str, len: usize) -> Result<&TensorInfo, ModelError> {
         self.dense(name, &[len])
     }
 
-    /// A tensor of so many elements in any shape, as a vector of floats.
+    /// Returns a tensor of so many elements in any shape, as a vector of floats.
     pub fn flat(&self, name: &str, len: usize) -> Result<TensorInfo, ModelError> {
         let shape = self.get(name)?.shape.clone();
         if shape.iter().product::<usize>() != len {
@@ -104,7 +104,7 @@ impl Tensors {
         Ok(TensorInfo { shape: vec![len], ..tensor })
     }
 
-    /// A tensor of this shape that is read as floats.
+    /// Returns a tensor of floats, which must have this shape.
     pub fn dense(&self, name: &str, shape: &[usize]) -> Result<&TensorInfo, ModelError> {
         let tensor = self.of_shape(name, shape)?;
         if matches!(tensor.format, Format::F32 | Format::F16 | Format::BF16) {
@@ -114,7 +114,7 @@ impl Tensors {
         Err(ModelError::Tensor { name: shown(name), reason })
     }
 
-    /// The rows of a matrix whose columns are known.
+    /// Returns the rows of a matrix, which must have so many columns.
     pub fn rows_of(&self, name: &str, cols: usize) -> Result<usize, ModelError> {
         match self.get(name)?.shape.as_slice() {
             [rows, found] if *found == cols => Ok(*rows),

@@ -1,4 +1,4 @@
-//! Answers in the ways of the families, in pieces of every size.
+//! Tests of answers in each family's markup, in pieces of every size.
 
 use proptest::prelude::*;
 use serde_json::{Value, json};
@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use super::tests::template;
 use super::{ChatError, ChatOptions, Message, Part, ToolChoice};
 
-/// Templates that say to a model of tools what those of the families say, as short as it gets.
+/// Minimal templates with the markers of each family's real one.
 const TAGS: &str = "{{ tools | tojson }}<tool_call><function=NAME></tool_call></think>";
 const HERMES: &str = "{{ tools | tojson }}<tool_call>{}</tool_call><think></think>";
 const MISTRAL: &str = "{{ tools | tojson }}[TOOL_CALLS][THINK][/THINK]";
@@ -27,7 +27,7 @@ fn tools() -> Vec<Value> {
         .to_vec()
 }
 
-/// Thoughts, what is said, and calls of a text that comes in pieces of so many characters.
+/// Parses a text in pieces of `size` characters; returns its thoughts, text and calls.
 fn told(source: &str, options: &ChatOptions, prompt: &str, text: &str, size: usize) -> (String, String, Vec<String>) {
     let mut parts = template(source).unwrap().with(options).unwrap().parts(prompt);
     let (mut thought, mut said, mut calls) = (String::new(), String::new(), Vec::new());
@@ -74,7 +74,7 @@ fn hermes() {
             (&two, "hm", "I look.\n{", &[PARIS, PARIS]),
             (quoted, "", "", &[r#"time({"a":"\"</tool_call>"})"#]),
             ("<tool_call>{\"name\": \"time\"}</tool_call>", "", "", &["time({})"]),
-            // Only the mark of the end is missing.
+            // Only the end mark is missing.
             ("<tool_call>{\"name\": \"time\", \"arguments\": {}}", "", "", &["time({})"]),
             // None of these is a call.
             ("<tool_call>{\"name\": \"time\"", "", "<tool_call>{\"name\": \"time\"", &[]),
@@ -209,7 +209,7 @@ fn gemma() {
     );
 }
 
-/// Calls are told as soon as they can be nothing else, and their arguments as they are written.
+/// Calls are returned as soon as they are unambiguous, and arguments while they are written.
 #[test]
 fn arguments_are_told_as_they_come() {
     let number = "123456789012345678901234567890";
@@ -224,11 +224,11 @@ fn arguments_are_told_as_they_come() {
             (&format!("<tool_call>{call}</tool_call>"), "", "", &[&read]),
             (&format!("<tool_call>{other}</tool_call>"), "", "", &[&of_other]),
             (&format!("<tool_call>{wrapped}</tool_call>"), "", "", &[&of_other]),
-            // Cut off in the midst of arguments, and behind them.
+            // The answer is cut off within the arguments, or after them.
             ("<tool_call>{\"name\": \"time\", \"arguments\": {\"a\": \"b", "", "", &["time({\"a\":\"b)"]),
             ("<tool_call>{\"name\": \"time\", \"arguments\": {}", "", "", &["time({})"]),
             ("<tool_call>{\"name\": \"time\", \"arguments\": {}, \"id\": 1} </tool", "", "", &["time({})"]),
-            // The mark of the end is missing, and more is said.
+            // The end mark is missing, and text follows.
             ("<tool_call>{\"name\": \"time\", \"arguments\": {}}\nSo.", "", "\nSo.", &["time({})"]),
         ],
     );
@@ -337,7 +337,7 @@ fn thoughts_are_told_from_answers() {
         (WRAPPED, prompt, "<response>Yes.", "", "Yes."),
         (WRAPPED, prompt, "<think>hm</think>Yes <response>.", "hm", "Yes <response>."),
         (WRAPPED, prompt, "<think>hm</think> <respo", "hm", "<respo"),
-        // Without tools nothing is a call, and without thoughts in the template nothing is a thought.
+        // There are no calls without tools, and no thoughts if the template has no marks for them.
         (
             HERMES,
             prompt,
@@ -369,11 +369,11 @@ fn what_a_template_cannot_do_is_refused() {
     let refused = |source: &str, options: ChatOptions| template(source).unwrap().with(&options).unwrap_err();
     let options = ChatOptions { tools: tools(), ..ChatOptions::default() };
     assert_eq!(refused("{{ messages[0].content }}<tool_call>", options.clone()), ChatError::NoTools);
-    // It names them, and does nothing with them.
+    // The template mentions tools and does nothing with them.
     assert_eq!(refused("{% if tools %}{% endif %}<tool_call>", options.clone()), ChatError::NoTools);
     assert_eq!(refused("{{ tools }}", options.clone()), ChatError::Calls);
     assert!(matches!(refused("{{ raise_exception('no') }}", options.clone()), ChatError::Render(_)));
-    // These write calls in ways that are not known as forms.
+    // These prescribe a call syntax without a `CallForm`.
     let demanded = ChatOptions { tool_choice: ToolChoice::Required, ..options.clone() };
     for source in [TAGS, LFM2, HARMONY, GEMMA] {
         let form = template(source).unwrap().call_form(&[Message::new("user", "?")], &demanded);
@@ -386,7 +386,7 @@ fn what_a_template_cannot_do_is_refused() {
     }
     let with = template(source).unwrap().with(&given("enable_thinking")).unwrap();
     assert!(with.render(&[], true).unwrap().starts_with("False"));
-    // Tools that the model is not to know of ask for nothing of the template.
+    // If the model is not told of tools, the template needs no place for them.
     let none = ChatOptions { tool_choice: ToolChoice::None, ..options };
     let plain = template("{{ messages[0].content }}{{ tools or '' }}").unwrap().with(&none).unwrap();
     assert_eq!(plain.render(&[Message::new("user", "U")], true).unwrap(), "U");
@@ -439,7 +439,7 @@ fn what_may_stand_before_an_answer_follows_from_the_template() {
     assert_eq!(preface("{{ messages }}<|channel>thought<channel|>").unwrap().marks, ["<|channel>", "<channel|>"]);
 }
 
-/// What answers are made of, and what looks like it.
+/// Fragments of answers, and texts that resemble them.
 const FRAGMENTS: [&str; 36] = [
     "<|tool_call>call:time{",
     "<|\"|>",
@@ -482,7 +482,7 @@ const FRAGMENTS: [&str; 36] = [
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(400))]
 
-    /// Nothing panics, and nothing depends on how a text is cut.
+    /// Random sequences of fragments do not panic, and give the same parts however they are cut.
     #[test]
     fn pieces_make_no_difference(parts in prop::collection::vec(prop::sample::select(&FRAGMENTS[..]), 0..14), size in 1..9usize) {
         let text = parts.concat();

@@ -1,4 +1,4 @@
-//! What lies between the marks of calls: where it ends, and how it is read. Whatever is not as it should be is no call.
+//! Bodies of calls, between their marks: finding the end, and parsing. A malformed body is not a call.
 
 use serde_json::{Map, Value};
 
@@ -7,21 +7,21 @@ use super::literals;
 use super::parts::ToolCall;
 use super::tools::{Tool, find};
 
-/// How calls are written between their marks.
+/// Syntax of a call's body.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Body {
-    /// An object with a name and arguments, a list of them, or a name followed by its arguments.
+    /// A JSON object with a name and arguments, a list of such objects, or a name followed by its arguments.
     Json,
-    /// `<function=NAME>`, and in it a `<parameter=NAME>` for each argument, whose text is as it is.
+    /// `<function=NAME>`, which contains a `<parameter=NAME>` with plain text for each argument.
     Tags,
-    /// As in Python: `[name(argument="value")]`. Models that were asked for JSON write that.
+    /// Python's syntax: `[name(argument="value")]`. Models that were asked for JSON write JSON instead.
     Python,
     /// `call:name{argument:value}`, with marks around strings.
     Gemma,
 }
 
 impl Body {
-    /// The calls, if there are any and all are of functions that there are.
+    /// Parses a body. Returns its calls; nothing if it is malformed or calls an unknown function.
     pub fn read(self, text: &str, tools: &[Tool]) -> Option<Vec<ToolCall>> {
         match self {
             Body::Json => objects(text.trim(), tools),
@@ -38,23 +38,23 @@ impl Body {
     }
 }
 
-/// The call of a function, if there is one of that name.
+/// Makes a call; nothing if the function is unknown.
 fn called(name: String, arguments: String, tools: &[Tool]) -> Option<ToolCall> {
     find(tools, &name).map(|_| ToolCall { name, arguments })
 }
 
-/// Bytes before the arguments, if a name precedes them.
+/// Most bytes of a name before its arguments.
 const MAX_NAME: usize = 256;
 
-/// Looks for the end of a body in a text that grows; no byte is looked at twice.
+/// Search for the end of a body in a text that grows. It looks at each byte once.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(super) struct Extent {
     begin: Option<usize>,
     scanned: usize,
-    /// Whether it is of JSON or the like, in whose strings nothing ends.
+    /// Whether the body is JSON or similar: it does not end within strings.
     nested: bool,
     depth: usize,
-    /// What ends the string that it is in.
+    /// Quote that ends the current string.
     string: Option<u8>,
     escaped: bool,
     /// Whether strings may have single quotes.
@@ -66,8 +66,8 @@ impl Extent {
         Extent { single: body == Body::Python, ..Extent::default() }
     }
 
-    /// Where the body ends, and where the text goes on after it: at a mark, or without one at the end of its JSON, which
-    /// a name may precede.
+    /// Returns the end of the body, and the position where the text continues: after the mark or, if the mark is empty,
+    /// at the end of the JSON, which a name may precede.
     pub fn find(&mut self, text: &str, mark: &str) -> Option<(usize, usize)> {
         if self.begin.is_none() {
             let first = text.find(|c: char| !c.is_whitespace())?;
@@ -76,7 +76,7 @@ impl Extent {
                 let mut name = text[first..].char_indices().take(MAX_NAME + 1);
                 match name.find(|(at, c)| *c == '{' || *at >= MAX_NAME)? {
                     (at, '{') => first + at,
-                    // No function has such a name.
+                    // No function has such a long name.
                     (at, _) => return Some((first + at, first + at)),
                 }
             } else {
@@ -103,7 +103,7 @@ impl Extent {
         None
     }
 
-    /// Takes a byte of JSON; whether that ends what it began with.
+    /// Takes a byte of JSON; returns whether it ends the outermost object or list.
     fn closes(&mut self, byte: u8) -> bool {
         match byte {
             _ if self.escaped => self.escaped = false,
@@ -123,7 +123,7 @@ impl Extent {
     }
 }
 
-/// Whether a text begins as a call does that has no mark, if that is known by now.
+/// Returns whether a text begins like a call without a mark; nothing if more of it is needed.
 pub(super) fn may_be_call(text: &str) -> Option<bool> {
     const FIRST: [&str; 3] = ["\"name\"", "\"type\"", "\"function\""];
     let Some(rest) = text.strip_prefix('{') else { return if text.is_empty() { None } else { Some(false) } };
@@ -134,7 +134,8 @@ pub(super) fn may_be_call(text: &str) -> Option<bool> {
     if FIRST.iter().any(|first| first.starts_with(key)) { None } else { Some(false) }
 }
 
-/// The name that stands before its arguments, in which a family may have more in brackets, and where these begin.
+/// Returns the name before a call's arguments, and their position. Some families have further fields in brackets
+/// between the two.
 pub(super) fn named(text: &str) -> Option<(&str, usize)> {
     let at = text.bytes().take(MAX_NAME).position(|byte| byte == b'{')?;
     Some((text[..at].split('[').next()?.trim(), at))
@@ -153,12 +154,12 @@ fn objects(body: &str, tools: &[Tool]) -> Option<Vec<ToolCall>> {
     Some(vec![called(name.into(), arguments(&body[at..])?, tools)?])
 }
 
-/// The value of a key, of equal ones the last.
+/// Returns the value of a key; if it occurs several times, the last one.
 fn member<'t>(members: &[(String, &'t str)], key: &str) -> Option<&'t str> {
     members.iter().rfind(|(name, _)| name == key).map(|(_, value)| *value)
 }
 
-/// The call that an object is.
+/// Parses an object as a call.
 pub(super) fn object(text: &str, tools: &[Tool]) -> Option<ToolCall> {
     let mut members = json::members(text)?;
     if let Some(function) = member(&members, "function").filter(|function| function.starts_with('{')) {
@@ -169,12 +170,12 @@ pub(super) fn object(text: &str, tools: &[Tool]) -> Option<ToolCall> {
     called(name, arguments(given)?, tools)
 }
 
-/// The arguments that a value stands for.
+/// Returns the arguments as a JSON object.
 fn arguments(value: &str) -> Option<String> {
     match value.as_bytes().first()? {
         b'{' => Some(compact(value)),
         b'n' => Some("{}".into()),
-        // Some write the object as a string.
+        // Some models write the object as a string.
         b'"' => {
             let text: String = serde_json::from_str(value).ok()?;
             serde_json::from_str::<Map<String, Value>>(&text).ok().map(|_| text)

@@ -1,4 +1,4 @@
-//! Calls of functions in what a model says, as its family writes them.
+//! Function calls within a model's text, in each family's syntax.
 
 use std::mem::replace;
 use std::sync::Arc;
@@ -11,24 +11,24 @@ use super::parts::{Part, ToolCall};
 use super::thoughts::{partial, tell};
 use super::tools::{Tool, find};
 
-/// A way in which families write calls.
+/// Call syntax of a model family.
 #[derive(Debug, PartialEq)]
 pub(super) struct Syntax {
-    /// The texts that all stand in the templates that prescribe it.
+    /// Texts that all occur in templates which prescribe this syntax.
     template: &'static [&'static str],
-    /// What a call, or a list of them, begins with: one of these.
+    /// Marks that begin a call, or a list of calls.
     begins: &'static [&'static str],
-    /// Whether an answer may begin with the object of a call without any mark.
+    /// Whether an answer may begin with a call's object, without a mark.
     bare: bool,
-    /// What it ends with; if that is empty, with its JSON.
+    /// Mark that ends it; if empty, it ends with its JSON.
     end: &'static str,
-    /// How what lies between is written.
+    /// Syntax between the marks.
     body: Body,
-    /// How calls are written that are demanded, where that is known.
+    /// Format of required calls, if it is supported.
     pub written: Option<&'static Written>,
 }
 
-/// All of them. The first whose texts a template has is its own.
+/// All syntaxes. A template's syntax is the first one whose texts it contains.
 static SYNTAXES: [Syntax; 9] = [
     // Qwen3-Coder, Qwen 3.5
     Syntax {
@@ -57,7 +57,7 @@ static SYNTAXES: [Syntax; 9] = [
         body: Body::Json,
         written: Some(&demanded::MISTRAL),
     },
-    // Mistral before
+    // Mistral before 2025
     Syntax {
         template: &["[TOOL_CALLS]"],
         begins: &["[TOOL_CALLS]"],
@@ -114,59 +114,59 @@ static SYNTAXES: [Syntax; 9] = [
 ];
 
 impl Syntax {
-    /// The one that a template prescribes.
+    /// Returns the syntax that a template prescribes.
     pub fn of(template: &str) -> Option<&'static Syntax> {
         SYNTAXES.iter().find(|syntax| syntax.template.iter().all(|text| template.contains(text)))
     }
 
-    /// What stands around calls.
+    /// Returns the marks around calls and within them.
     pub fn marks(&self) -> impl Iterator<Item = &'static str> {
         let inner = if self.body == Body::Gemma { literals::QUOTE } else { "" };
         self.begins.iter().copied().chain([self.end, inner]).filter(|mark| !mark.is_empty())
     }
 }
 
-/// Where in a text it is.
+/// Position of the parser in the text.
 #[derive(Debug, Clone, PartialEq)]
 enum State {
-    /// In what is said. A call, or white space before one, may have begun.
+    /// Within text. White space at its end, or a call's mark, may have begun.
     Saying,
-    /// After what a call begins with, white space before that included.
+    /// After a begin mark, which is kept with the white space before it.
     Calling { begin: String, extent: Extent },
-    /// In the arguments of a call that is told while it comes.
+    /// Within the arguments of a call that was already returned.
     Arguments { object: Compact, place: Place, wanted: bool },
-    /// Behind the arguments, up to the end of the object that they are in.
+    /// After the arguments, up to the end of the object that contains them.
     Behind { rest: Compact, list: bool },
-    /// Behind a call: in a list another one may follow.
+    /// After a call. In a list, another one may follow.
     Ended { list: bool },
-    /// In a list of calls, before another one.
+    /// Within a list of calls, before the next one.
     Another { extent: Extent },
 }
 
-/// Where arguments stand.
+/// Position of a call's arguments.
 #[derive(Debug, Clone, Copy, PartialEq)]
 struct Place {
-    /// In an object with the name.
+    /// Whether they are in an object with the name.
     object: bool,
-    /// That is in a list of calls.
+    /// Whether that object is in a list of calls.
     list: bool,
 }
 
-/// Tells calls from what else is said in a text that comes in pieces. White space beside calls is dropped.
+/// Parser that separates calls from text which streams in. White space beside calls is dropped.
 ///
-/// A call is told once its name and the beginning of its arguments are there, if these are JSON, and otherwise when it has
-/// ended. Whatever is not a call by then is said as it was written.
+/// A call with JSON arguments is returned once its name and the beginning of its arguments are there; any other call
+/// when it has ended. Everything that turns out not to be a call is returned as text, unchanged.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Calls {
     syntax: &'static Syntax,
     tools: Arc<[Tool]>,
-    /// How many more are wanted.
+    /// Number of further calls to return.
     wanted: usize,
-    /// Whether the answer is held to calls, so that the beginning of one is not said.
+    /// Whether the answer is constrained to calls, so that an unfinished one is not returned as text.
     demanded: bool,
     state: State,
     held: String,
-    /// Whether nothing was said since the beginning, or since the last call.
+    /// Whether there was no text since the beginning, or since the last call.
     fresh: bool,
     called: bool,
 }
@@ -177,13 +177,13 @@ impl Calls {
         Calls { syntax, tools, wanted, demanded, state, held, fresh: true, called: false }
     }
 
-    /// Takes a piece, and gives what is certain by now.
+    /// Takes a piece of the text, and gives `on_part` the parts that are final by now.
     pub fn push(&mut self, piece: &str, on_part: &mut dyn FnMut(Part)) {
         self.held += piece;
         while self.step(on_part) {}
     }
 
-    /// Goes one step on; whether there may be another.
+    /// Makes one step; returns whether another one may follow.
     fn step(&mut self, on_part: &mut dyn FnMut(Part)) -> bool {
         match &mut self.state {
             State::Saying => self.saying(on_part),
@@ -218,7 +218,7 @@ impl Calls {
         }
     }
 
-    /// Tells the next call of a list as soon as it can only be one.
+    /// Returns the next call of a list as soon as it is unambiguous.
     fn another(&mut self, on_part: &mut dyn FnMut(Part)) -> bool {
         let list = true;
         match self.begun(&self.held) {
@@ -243,7 +243,7 @@ impl Calls {
 
     fn saying(&mut self, on_part: &mut dyn FnMut(Part)) -> bool {
         if self.syntax.bare && self.fresh {
-            // Llama separates calls with semicolons.
+            // Llama separates calls by semicolons.
             let between = |c: char| c.is_whitespace() || (self.called && c == ';');
             let text = self.held.trim_start_matches(between);
             match bodies::may_be_call(text) {
@@ -266,13 +266,13 @@ impl Calls {
         false
     }
 
-    /// A call may have begun; so many bytes of what is held lead to it.
+    /// Begins a possible call after the first `begin` bytes of the held text, which include its mark.
     fn call(&mut self, begin: usize) {
         let begin = self.held.drain(..begin).collect();
         self.state = State::Calling { begin, extent: Extent::of(self.syntax.body) };
     }
 
-    /// In what may be a call: tells it as soon as it can only be one.
+    /// Parses a possible call, and returns it as soon as it is unambiguous.
     fn calling(&mut self, on_part: &mut dyn FnMut(Part)) -> bool {
         let text = self.held.trim_start();
         let skipped = self.held.len() - text.len();
@@ -283,7 +283,7 @@ impl Calls {
             Some(b'{' | b'[') => {
                 self.begun(&text[usize::from(list)..]).map(|(call, at)| (call, at + usize::from(list)))
             }
-            // What Mistral puts between the two is in brackets.
+            // In Mistral's syntax, the name comes first, and further fields in brackets.
             Some(_) => match bodies::named(text) {
                 Some((name, at)) if find(&self.tools, name).is_some() => Ok((name.to_owned(), at)),
                 _ => Err(Stop::Other),
@@ -307,13 +307,13 @@ impl Calls {
         }
     }
 
-    /// The function that an object calls whose arguments have begun, and where these do.
+    /// Returns the function of a call object whose arguments have begun, and their position.
     fn begun(&self, text: &str) -> Result<(String, usize), Stop> {
         let (name, at) = json::header(text)?;
         if find(&self.tools, &name).is_some() { Ok((name, at)) } else { Err(Stop::Other) }
     }
 
-    /// Tells a call whose arguments begin at a place of what is held.
+    /// Returns a call whose arguments begin at `at` in the held text.
     fn begin(&mut self, name: String, at: usize, place: Place, on_part: &mut dyn FnMut(Part)) {
         let wanted = self.wanted > 0;
         self.take(vec![ToolCall { name, arguments: String::new() }], on_part);
@@ -321,7 +321,7 @@ impl Calls {
         self.state = State::Arguments { object: Compact::default(), place, wanted };
     }
 
-    /// Tells calls, as far as they are wanted.
+    /// Returns calls, up to the number that is wanted.
     fn take(&mut self, calls: Vec<ToolCall>, on_part: &mut dyn FnMut(Part)) {
         let calls = calls.into_iter().take(self.wanted);
         self.wanted -= calls.len();
@@ -329,7 +329,7 @@ impl Calls {
         (self.fresh, self.called) = (true, true);
     }
 
-    /// Behind a call: goes on with the next one of a list, or up to the mark of the end.
+    /// Continues after a call: with the next one of a list, or after the end mark.
     fn after(&mut self, list: bool) -> bool {
         let text = self.held.trim_start();
         let skipped = self.held.len() - text.len();
@@ -350,7 +350,7 @@ impl Calls {
         true
     }
 
-    /// Says what is held up to a place, but for white space at its end, which stays.
+    /// Returns the held text up to `end` as text. White space at its end stays held.
     fn say(&mut self, end: usize, on_part: &mut dyn FnMut(Part)) {
         let said = self.held[..end].trim_end().len();
         if said > 0 {
@@ -360,7 +360,7 @@ impl Calls {
         }
     }
 
-    /// A call may end here.
+    /// Ends a possible call: returns its calls, or its text if it is malformed.
     fn ended(&mut self, body: usize, end: usize, on_part: &mut dyn FnMut(Part)) {
         let State::Calling { begin, .. } = replace(&mut self.state, State::Saying) else { return };
         match self.syntax.body.read(&self.held[..body], &self.tools) {
@@ -374,12 +374,12 @@ impl Calls {
         self.held.drain(..end);
     }
 
-    /// Gives what was held back at the end of the text.
+    /// Ends the text, and returns the held rest.
     pub fn finish(&mut self, on_part: &mut dyn FnMut(Part)) {
         match self.state {
-            // The beginning of a call that was cut off, or of its mark.
+            // This is an unfinished call or mark.
             _ if self.demanded => self.held.clear(),
-            // Where only the mark of its end is missing, it is whole.
+            // A call is whole if only its end mark is missing.
             State::Calling { .. } => self.ended(self.held.len(), self.held.len(), on_part),
             State::Ended { .. } if self.syntax.end.starts_with(self.held.trim_start()) => self.held.clear(),
             State::Saying

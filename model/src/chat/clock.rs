@@ -1,4 +1,4 @@
-//! `strftime_now`, with which templates insert today's date.
+//! Implementation of `strftime_now`, with which templates insert today's date.
 
 const DAYS: [&str; 7] = ["Thursday", "Friday", "Saturday", "Sunday", "Monday", "Tuesday", "Wednesday"];
 const MONTHS: [(&str, i64); 12] = [
@@ -16,10 +16,10 @@ const MONTHS: [(&str, i64); 12] = [
     ("December", 31),
 ];
 const DAY: i64 = 24 * 60 * 60;
-/// Days of 400 years, after which the calendar repeats.
+/// Number of days in 400 years, after which the calendar repeats.
 const CYCLE: i64 = 146_097;
 
-/// Formats seconds since 1970-01-01 as C's `strftime` does in the C locale. Directives that are not known stay.
+/// Formats seconds since 1970-01-01, as C's `strftime` does in the C locale. Unknown directives are copied.
 pub(super) fn strftime(format: &str, seconds: i64) -> String {
     let days = seconds.div_euclid(DAY);
     let second = seconds.rem_euclid(DAY);
@@ -73,7 +73,7 @@ pub(super) fn strftime(format: &str, seconds: i64) -> String {
     out
 }
 
-/// Year, month from 0, day from 1, and day of the year from 1, of days since 1970-01-01.
+/// Converts days since 1970-01-01 to the year, the month from 0, the day from 1, and the day of the year from 1.
 fn civil(days: i64) -> (i64, usize, i64, i64) {
     let cycles = days.div_euclid(CYCLE);
     let mut left = days.rem_euclid(CYCLE);

@@ -1,5 +1,5 @@
-//! Published chat templates beside `transformers`: `tests/templates/README.md` says whose they are, and how the texts that
-//! are expected were made.
+//! Comparison of published chat templates with `transformers`: `tests/templates/README.md` lists their sources, and how
+//! the expected texts were made.
 
 use std::collections::BTreeMap;
 use std::io::Read;
@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use super::*;
 
-/// 2026-07-26, 13:05:09, as the script's clock stands.
+/// Time of the script's clock: 2026-07-26, 13:05:09.
 const NOW: i64 = 1_785_071_109;
 
 #[derive(Deserialize)]
@@ -22,9 +22,9 @@ pub(super) struct Published {
 #[serde(rename_all = "snake_case")]
 enum Expected {
     Text(String),
-    /// In the template's own words.
+    /// Message of the template's `raise_exception`.
     Raised(String),
-    /// Of Python's or Jinja2's.
+    /// Error of Python or Jinja2.
     Error(String),
 }
 
@@ -32,7 +32,7 @@ enum Expected {
 struct Conversation {
     name: String,
     messages: Vec<Value>,
-    /// As many of all tools.
+    /// Number of tools to give, from the list of all tools.
     tools: Option<usize>,
     #[serde(default = "yes")]
     add_generation_prompt: bool,
@@ -44,7 +44,7 @@ fn yes() -> bool {
     true
 }
 
-/// All templates by their names.
+/// Reads all templates, by name.
 pub(super) fn published() -> BTreeMap<String, Published> {
     let mut json = String::new();
     let packed = &include_bytes!("../../tests/templates/corpus.json.gz")[..];
@@ -56,7 +56,7 @@ fn conversations() -> Vec<Conversation> {
     serde_json::from_str(include_str!("../../tests/templates/conversations.json")).unwrap()
 }
 
-/// A turn with its fields as they stand.
+/// Makes a message with its fields unchanged.
 fn turn(value: &Value) -> Message {
     let mut message = Message::new(value["role"].as_str().unwrap(), value["content"].as_str().unwrap_or_default());
     for (name, field) in value.as_object().unwrap() {
@@ -67,7 +67,7 @@ fn turn(value: &Value) -> Message {
     message
 }
 
-/// What is rendered by itself, before conversations are made to suit the template.
+/// Renders a conversation without adapting it to the template.
 fn rendered(source: &str, conversation: &Conversation) -> Result<String, ChatError> {
     let mut chat = tests::template(source)?;
     chat.set_now(NOW);
@@ -82,11 +82,12 @@ fn rendered(source: &str, conversation: &Conversation) -> Result<String, ChatErr
     chat.rendered(&messages, conversation.add_generation_prompt, jinja::WORK)
 }
 
-/// Errors of Python's where we go on. A loop over `none` has no rounds, since callers leave tools out; what filters make are
-/// lists, which JSON can have, and no generators.
+/// Errors of Python that do not occur here. A loop over `none` has no rounds, since callers leave tools out. Filters
+/// return lists, which JSON can represent, and not generators.
 const LENIENT: [&str; 2] = ["'NoneType' object is not iterable", "Object of type generator is not JSON serializable"];
 
-/// A template that joins what it called `safe` with JSON, which Jinja2 then escapes as HTML. No model was meant to read that.
+/// Template that joins text marked as `safe` with JSON, which Jinja2 then escapes as HTML. That is a mistake of the
+/// template.
 const ESCAPED: &str = "llama-cpp-python/meetkai-functionary-medium-v3.1";
 
 /// Undoes that escaping.
@@ -95,7 +96,7 @@ fn unescaped(text: &str) -> String {
     marks.iter().fold(text.to_owned(), |text, (mark, c)| text.replace(mark, c))
 }
 
-/// How a rendering differs from what is expected.
+/// Describes how a rendering differs from the expected one.
 fn difference(ours: &Result<String, ChatError>, expected: &Expected) -> Option<String> {
     match (ours, expected) {
         (Ok(ours), Expected::Text(text)) if ours == text => None,
@@ -135,7 +136,7 @@ fn published_templates_render_as_with_transformers() {
     assert!(found.is_empty(), "{} of {rows} differ:\n{}", found.len(), found.join("\n"));
 }
 
-/// What is lost of a conversation: texts that are not in the prompt, or an error.
+/// Describes which text of a conversation the prompt does not contain, or the error.
 fn lost(chat: &ChatTemplate, messages: &[(&str, &str)]) -> Option<String> {
     let turns: Vec<Message> = messages.iter().map(|(role, text)| Message::new(*role, *text)).collect();
     match chat.render(&turns, true) {
@@ -144,7 +145,7 @@ fn lost(chat: &ChatTemplate, messages: &[(&str, &str)]) -> Option<String> {
     }
 }
 
-/// Templates that show no conversation without variables or tools of their own.
+/// Templates that need variables or tools of their own to show a conversation.
 const OWN_WAYS: [&str; 1] = ["llama-cpp-python/fireworks-ai-llama-3-firefunction-v2"];
 
 #[test]

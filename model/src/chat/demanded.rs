@@ -1,4 +1,4 @@
-//! Answers that must call: how a family writes calls, for those who hold answers to that.
+//! Required calls: the format that an answer is constrained to.
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -6,80 +6,80 @@ use serde_json::{Value, json};
 use super::tools::ToolChoice;
 use super::{ChatError, ChatOptions, ChatTemplate, Message};
 
-/// How calls are written that are demanded: the texts around names and arguments.
+/// Format of required calls: the texts around names and arguments.
 #[derive(Debug, PartialEq)]
 pub(super) struct Written {
-    /// Before all calls, and behind them.
+    /// Texts before all calls, and after them.
     pub around: (&'static str, &'static str),
-    /// Before the name of a function, between that and its arguments, and behind them.
+    /// Texts before a function's name, between the name and the arguments, and after the arguments.
     pub call: (&'static str, &'static str, &'static str),
-    /// Between two calls, where an answer may have several.
+    /// Text between two calls, if there may be several.
     pub between: Option<&'static str>,
-    /// What of all that may be a token of its own.
+    /// Marks in these texts that may be single tokens.
     pub marks: &'static [&'static str],
 }
 
-/// Behind `{`, as Python writes JSON.
+/// Beginning of a call object, with spaces as Python's `json.dumps` writes them.
 const NAME: &str = "{\"name\": \"";
 
-/// An object between marks of its own, as Hermes has it.
+/// Hermes: each call is an object between marks.
 pub(super) const MARKED: Written = Written {
     around: ("", ""),
     call: ("<tool_call>\n{\"name\": \"", "\", \"arguments\": ", "}\n</tool_call>"),
     between: Some("\n"),
     marks: &["<tool_call>", "</tool_call>"],
 };
-/// A list of objects behind one mark; what ends it may be left out.
+/// Granite and Phi-4: a list of objects after a single mark. Its end mark may be omitted.
 pub(super) const LIST: Written = Written {
     around: ("<|tool_call|>[", "]"),
     call: (NAME, "\", \"arguments\": ", "}"),
     between: Some(", "),
     marks: &["<|tool_call|>"],
 };
-/// Mistral's list.
+/// Mistral before 2025: a list after its own mark.
 pub(super) const MISTRAL_LIST: Written = Written { around: ("[TOOL_CALLS][", "]"), marks: &["[TOOL_CALLS]"], ..LIST };
-/// A mark, a name, a mark and arguments.
+/// Mistral since 2025: a mark, the name, a mark, and the arguments.
 pub(super) const MISTRAL: Written = Written {
     around: ("", ""),
     call: ("[TOOL_CALLS]", "[ARGS]", ""),
     between: Some(""),
     marks: &["[TOOL_CALLS]", "[ARGS]"],
 };
-/// Nothing but an object.
+/// Llama: only an object.
 pub(super) const BARE: Written =
     Written { around: ("", ""), call: (NAME, "\", \"parameters\": ", "}"), between: None, marks: &[] };
 
-/// What an answer must be that has to call functions: thoughts, if there may be some, and then calls.
+/// Format of an answer that must call functions: optional thoughts, followed by calls.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct CallForm {
-    /// What thoughts begin and end with, where the family has such.
+    /// Begin and end marks of thoughts, if the family has thoughts.
     pub thoughts: Option<(String, String)>,
-    /// Whether the prompt has begun them.
+    /// Whether the prompt has already begun the thoughts.
     pub thinking: bool,
-    /// What stands before all calls, and behind them.
+    /// Texts before all calls, and after them.
     pub around: (String, String),
-    /// What stands before the name of a function, between that and its arguments, and behind them.
+    /// Texts before a function's name, between the name and the arguments, and after the arguments.
     pub call: (String, String, String),
-    /// What stands between two calls, if there may be more than one.
+    /// Text between two calls, if there may be several.
     pub between: Option<String>,
-    /// What of all that is a token of its own, if the vocabulary has such.
+    /// Marks in these texts that are single tokens, if the vocabulary has them.
     pub marks: Vec<String>,
-    /// The functions that may be called: their names, and the JSON schemas of their arguments.
+    /// Functions that may be called: their names, and the JSON schemas of their arguments.
     pub functions: Vec<(String, Value)>,
 }
 
 impl ToolChoice {
-    /// Whether a call is demanded.
+    /// Returns whether a call is required.
     pub fn demands(&self) -> bool {
         matches!(self, ToolChoice::Required | ToolChoice::Named(_))
     }
 }
 
 impl ChatTemplate {
-    /// What the answer to a conversation must be if its options demand calls; nothing if they do not.
+    /// Returns the format of the answer if the options require calls; otherwise nothing.
     ///
-    /// *Errors*: as [`Self::with`] and [`Self::render`]; there is no function to call; the family writes calls in a way that is
-    /// not known as a form.
+    /// *Errors*: as [`Self::with`] and [`Self::render`]; there is no function to call; the template's call syntax has
+    /// no such format.
     pub fn call_form(&self, messages: &[Message], options: &ChatOptions) -> Result<Option<CallForm>, ChatError> {
         if !options.tool_choice.demands() {
             return Ok(None);

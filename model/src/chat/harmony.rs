@@ -1,5 +1,5 @@
-//! Answers of gpt-oss: messages one after the other, each with a header that says which channel it is on and to whom it
-//! goes.
+//! Answers of gpt-oss (Harmony format): a sequence of messages. The header of each one names its channel and its
+//! recipient.
 //!
 //! *Source*: <https://cookbook.openai.com/articles/openai-harmony>.
 
@@ -14,18 +14,18 @@ const START: &str = "<|start|>";
 const CHANNEL: &str = "<|channel|>";
 const MESSAGE: &str = "<|message|>";
 const END: &str = "<|end|>";
-/// What answers have besides text.
+/// Marks in answers.
 pub(super) const MARKS: [&str; 5] = [START, CHANNEL, MESSAGE, END, "<|constrain|>"];
 
-/// The header of an answer for the user.
+/// Header of a message for the user.
 pub(super) const FINAL: &str = "<|channel|>final<|message|>";
 
-/// Whether a template is of this kind.
+/// Returns whether a template uses this format.
 pub(super) fn is_of(template: &str) -> bool {
     template.contains(CHANNEL) && template.contains(MESSAGE)
 }
 
-/// Where in an answer it is.
+/// Position of the parser in an answer.
 #[derive(Debug, Clone, PartialEq)]
 enum State {
     Header,
@@ -33,27 +33,27 @@ enum State {
     Saying,
     /// Before the arguments of a call of this function.
     Calling(String),
-    /// In them.
+    /// Within the arguments.
     Arguments {
         object: Compact,
         wanted: bool,
     },
-    /// Behind them.
+    /// After the arguments.
     Called,
 }
 
-/// Tells the channels of an answer apart.
+/// Parser that separates the channels of an answer.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Harmony {
     tools: Arc<[Tool]>,
-    /// How many more calls are wanted.
+    /// Number of further calls to return.
     wanted: usize,
     state: State,
     held: String,
 }
 
 impl Harmony {
-    /// The prompt ends within the first header.
+    /// Makes a parser of an answer, which begins within the first message's header.
     pub fn new(tools: Arc<[Tool]>, wanted: usize) -> Harmony {
         Harmony { tools, wanted, state: State::Header, held: String::new() }
     }
@@ -62,13 +62,13 @@ impl Harmony {
         self.state == State::Thinking
     }
 
-    /// Takes a piece, and gives what is certain by now.
+    /// Takes a piece of the text, and gives `on_part` the parts that are final by now.
     pub fn push(&mut self, piece: &str, on_part: &mut dyn FnMut(Part)) {
         self.held += piece;
         while self.step(on_part) {}
     }
 
-    /// Goes one step on; whether there may be another.
+    /// Makes one step; returns whether another one may follow.
     fn step(&mut self, on_part: &mut dyn FnMut(Part)) -> bool {
         if self.state == State::Header {
             let Some(end) = self.held.find(MESSAGE) else { return false };
@@ -86,7 +86,7 @@ impl Harmony {
                     self.call(name, on_part);
                     return true;
                 }
-                // Arguments that are none are said.
+                // Arguments that are not an object are returned as text.
                 if self.held[..sure].trim().is_empty() && end.is_none() {
                     return false;
                 }
@@ -115,7 +115,7 @@ impl Harmony {
         end.is_some()
     }
 
-    /// What a message with this header is.
+    /// Returns the state for a message with this header.
     fn goes(&self, header: &str) -> State {
         let word =
             |text: &str| text.split(|c: char| c.is_whitespace() || c == '<').next().unwrap_or_default().to_owned();
@@ -128,7 +128,7 @@ impl Harmony {
         if channel == "analysis" { State::Thinking } else { State::Saying }
     }
 
-    /// Calls what the header named, whose arguments begin.
+    /// Returns a call whose arguments begin.
     fn call(&mut self, name: String, on_part: &mut dyn FnMut(Part)) {
         let wanted = self.wanted > 0;
         if wanted {
@@ -138,12 +138,12 @@ impl Harmony {
         self.state = State::Arguments { object: Compact::default(), wanted };
     }
 
-    /// Gives what was held back at the end of the text.
+    /// Ends the text, and returns the held rest.
     pub fn finish(&mut self, on_part: &mut dyn FnMut(Part)) {
         match self.state {
             State::Arguments { .. } | State::Called => {}
             State::Thinking => tell(Part::Thought, &self.held, on_part),
-            // A header that does not end is none.
+            // An unfinished header is dropped.
             State::Header if self.held.contains("<|") => {}
             State::Header | State::Saying | State::Calling(_) => tell(Part::Said, &self.held, on_part),
         }

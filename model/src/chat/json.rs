@@ -1,17 +1,17 @@
-//! JSON as models write it in calls: read while it comes, and never rounded.
+//! JSON in calls: parsed while it streams in. Numbers are copied as written, so they are not rounded.
 
 use serde::de::IgnoredAny;
 
-/// Why reading does not go on.
+/// Reason why parsing stops.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Stop {
-    /// The text ends, and may go on.
+    /// The text may continue.
     Pending,
-    /// Something else stands there.
+    /// The text is something else.
     Other,
 }
 
-/// Bytes before the arguments of a call, at most: they are looked at again with each piece.
+/// Most bytes before the arguments of a call: they are parsed again with each piece.
 const MAX_HEADER: usize = 4096;
 
 struct Scanner<'t> {
@@ -20,7 +20,7 @@ struct Scanner<'t> {
 }
 
 impl<'t> Scanner<'t> {
-    /// The next byte that is not white space.
+    /// Returns the next byte that is not white space.
     fn peek(&mut self) -> Result<u8, Stop> {
         let rest = &self.text[self.at..];
         self.at += rest.len() - rest.trim_start().len();
@@ -50,7 +50,7 @@ impl<'t> Scanner<'t> {
         serde_json::from_str(&self.text[begin..self.at]).map_err(|_| Stop::Other)
     }
 
-    /// A value as it is written, of JSON that was found sound.
+    /// Returns a value as it is written, from valid JSON.
     fn value(&mut self) -> Result<&'t str, Stop> {
         self.peek()?;
         let begin = self.at;
@@ -66,7 +66,7 @@ impl<'t> Scanner<'t> {
     }
 }
 
-/// Where in JSON a text is.
+/// Nesting of a position in JSON.
 #[derive(Debug, Clone, Default, PartialEq)]
 struct Nesting {
     depth: usize,
@@ -88,7 +88,7 @@ impl Nesting {
     }
 }
 
-/// The name in a call whose arguments are an object behind it, and where that begins.
+/// Returns the name of a call whose arguments are an object after it, and the position where that begins.
 pub(super) fn header(text: &str) -> Result<(String, usize), Stop> {
     let mut scanner = Scanner { text, at: 0 };
     let mut read = || {
@@ -111,12 +111,12 @@ pub(super) fn header(text: &str) -> Result<(String, usize), Stop> {
     read().map_err(|stop| if text.len() > MAX_HEADER { Stop::Other } else { stop })
 }
 
-/// Whether a text is JSON.
+/// Returns whether a text is valid JSON.
 pub(super) fn is_sound(text: &str) -> bool {
     serde_json::from_str::<IgnoredAny>(text).is_ok()
 }
 
-/// Keys and values of an object, as they are written.
+/// Returns the keys of an object, and its values as they are written.
 pub(super) fn members(text: &str) -> Option<Vec<(String, &str)>> {
     let mut scanner = Scanner { text, at: 0 };
     let mut members = Vec::new();
@@ -131,7 +131,7 @@ pub(super) fn members(text: &str) -> Option<Vec<(String, &str)>> {
     Some(members)
 }
 
-/// The values of a list, as they are written.
+/// Returns the values of a list as they are written.
 pub(super) fn elements(text: &str) -> Option<Vec<&str>> {
     let mut scanner = Scanner { text, at: 0 };
     let mut elements = Vec::new();
@@ -144,18 +144,19 @@ pub(super) fn elements(text: &str) -> Option<Vec<&str>> {
     Some(elements)
 }
 
-/// An object while it comes: as it is written, but without white space beside its words, and with control characters in
-/// strings escaped.
+/// Compactor of an object that streams in. It drops white space outside strings, and escapes control characters in
+/// strings.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(super) struct Compact(Nesting);
 
 impl Compact {
-    /// For the rest of an object that has begun.
+    /// Makes a compactor for the rest of an object that has begun.
     pub fn within() -> Compact {
         Compact(Nesting { depth: 1, ..Nesting::default() })
     }
 
-    /// Takes more of a text. Gives what the object has of it, and where it ends if it does.
+    /// Takes more of the text. Returns the compacted part that belongs to the object, and the object's end if it is in
+    /// the text.
     pub fn take(&mut self, text: &str) -> (String, Option<usize>) {
         let mut taken = String::with_capacity(text.len());
         for (at, c) in text.char_indices() {
@@ -167,7 +168,7 @@ impl Compact {
                 c if c < ' ' => taken += &format!("\\u{:04x}", u32::from(c)),
                 c => taken.push(c),
             }
-            // Bytes of other characters mean nothing here.
+            // All other characters have no meaning for the nesting.
             self.0.take(u8::try_from(c).unwrap_or(0));
             if self.0.depth == 0 {
                 return (taken, Some(at + c.len_utf8()));
@@ -177,7 +178,7 @@ impl Compact {
     }
 }
 
-/// A value without white space beside its words.
+/// Returns a value without white space outside strings.
 pub(super) fn compact(text: &str) -> String {
     let mut nesting = Nesting::default();
     let stays = |c: &char| {

@@ -1,16 +1,16 @@
-//! Calls of functions with literals as arguments, as Python and as Gemma write them. What they stand for is written as JSON.
+//! Calls with literals as arguments, in the syntax of Python and of Gemma. They are converted to JSON.
 
 use serde_json::Value;
 
 use super::json::is_sound;
 
-/// Lists and maps in each other. What reads them calls itself once for each.
+/// Deepest nesting of lists and maps. The parser is recursive.
 const MAX_NESTING: usize = 32;
 
-/// Around the strings of Gemma.
+/// Quotation mark of Gemma's strings.
 pub(super) const QUOTE: &str = "<|\"|>";
 
-/// The calls of a list in Python, `[name(argument="value")]`: names and arguments; none if it is anything else.
+/// Parses a list of calls in Python's syntax, `[name(argument="value")]`. Returns names and arguments.
 pub(super) fn python(text: &str) -> Option<Vec<(String, String)>> {
     let mut reader = Reader { rest: text, nesting: 0, bare_keys: false };
     reader.expect('[')?;
@@ -27,7 +27,7 @@ pub(super) fn python(text: &str) -> Option<Vec<(String, String)>> {
     (reader.rest.trim().is_empty() && !calls.is_empty()).then_some(calls)
 }
 
-/// The call that Gemma writes, `call:name{argument:value}`: name and arguments.
+/// Parses a call in Gemma's syntax, `call:name{argument:value}`. Returns its name and arguments.
 pub(super) fn gemma(text: &str) -> Option<(String, String)> {
     let mut reader = Reader { rest: text.strip_prefix("call:")?, nesting: 0, bare_keys: true };
     let name = reader.name()?;
@@ -35,12 +35,12 @@ pub(super) fn gemma(text: &str) -> Option<(String, String)> {
     reader.rest.trim().is_empty().then_some((name, arguments))
 }
 
-/// An object of members that are written as JSON.
+/// Joins members to a JSON object.
 pub(super) fn object(members: &[String]) -> String {
     format!("{{{}}}", members.join(","))
 }
 
-/// A member of an object, whose value is written as JSON.
+/// Makes a member of a JSON object; `value` is JSON.
 pub(super) fn member(key: &str, value: &str) -> String {
     format!("{}:{value}", Value::from(key))
 }
@@ -48,7 +48,7 @@ pub(super) fn member(key: &str, value: &str) -> String {
 struct Reader<'t> {
     rest: &'t str,
     nesting: usize,
-    /// Whether keys of maps may stand without quotes.
+    /// Whether map keys may be written without quotes.
     bare_keys: bool,
 }
 
@@ -64,7 +64,7 @@ impl<'t> Reader<'t> {
         Some(())
     }
 
-    /// What goes on as long as characters are such.
+    /// Takes the longest run of such characters; nothing if it is empty.
     fn run(&mut self, is: impl Fn(char) -> bool) -> Option<&'t str> {
         self.peek();
         let (run, rest) = self.rest.split_at(self.rest.find(|c| !is(c)).unwrap_or(self.rest.len()));
@@ -76,7 +76,7 @@ impl<'t> Reader<'t> {
         self.run(|c| c.is_alphanumeric() || matches!(c, '_' | '.' | '-')).map(Into::into)
     }
 
-    /// Items with commas between them, up to what closes the list.
+    /// Parses items between commas, up to the closing character.
     fn list<T>(&mut self, close: char, item: impl Fn(&mut Self) -> Option<T>) -> Option<Vec<T>> {
         let mut items = Vec::new();
         loop {
@@ -93,7 +93,7 @@ impl<'t> Reader<'t> {
         }
     }
 
-    /// The member of this key, whose value comes.
+    /// Parses a value, and makes a member with this key.
     fn member(&mut self, key: &str) -> Option<String> {
         Some(member(key, &self.value()?))
     }
@@ -107,14 +107,14 @@ impl<'t> Reader<'t> {
         }
     }
 
-    /// A string of Gemma, in which nothing is escaped.
+    /// Parses a string of Gemma, which does not have escapes.
     fn quoted(&mut self) -> Option<String> {
         let (text, rest) = self.rest.strip_prefix(QUOTE)?.split_once(QUOTE)?;
         self.rest = rest;
         Some(text.into())
     }
 
-    /// A value, as JSON writes it.
+    /// Parses a value and returns it as JSON.
     fn value(&mut self) -> Option<String> {
         match self.peek()? {
             quote @ ('"' | '\'') => self.string(quote).map(|text| Value::from(text).to_string()),
@@ -142,7 +142,7 @@ impl<'t> Reader<'t> {
                 "True" | "true" => Some("true".into()),
                 "False" | "false" => Some("false".into()),
                 "None" | "null" => Some("null".into()),
-                // As it is written, so that it is not rounded.
+                // The number is copied as written, so it is not rounded.
                 number => is_sound(number).then(|| number.into()),
             },
         }

@@ -1,7 +1,7 @@
-//! Chat templates: a conversation as the one text that a model was trained on.
+//! Chat templates: they render a conversation as the text format that a model was trained on.
 //!
-//! Files carry a Jinja2 template, written for Python. A file is not trusted: the size and the nesting of a template,
-//! and all that a rendering does, are bounded.
+//! A GGUF file carries a Jinja2 template, written for Python. Files are not trusted: the size and the nesting of a
+//! template, and the work of a rendering, are bounded.
 
 #[cfg(test)]
 mod answers;
@@ -41,32 +41,34 @@ pub use preface::Preface;
 pub use tools::{ChatOptions, ToolChoice};
 pub use turn::arguments as call_arguments;
 
-/// Real templates take a few kilobytes.
+/// Limit on the size of a template. Real ones have a few kilobytes.
 const MAX_TEMPLATE: usize = 256 << 10;
 
-/// For files without a template: the most common form.
+/// Template for files without one: ChatML, the most common format.
 const CHATML: &str = "{% for message in messages %}{{ '<|im_start|>' + message.role + '\\n' + message.content + \
                       '<|im_end|>\\n' }}{% endfor %}{% if add_generation_prompt %}{{ '<|im_start|>assistant\\n' }}{% endif %}";
 
-/// One turn of a conversation.
+/// A message of a conversation.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Message {
-    /// Who speaks: `system`, `developer`, `user`, `assistant`, `tool`, or another role that the template knows.
+    /// Role of the speaker: `system`, `developer`, `user`, `assistant`, `tool`, or another role that the template
+    /// knows.
     pub role: String,
-    /// What is said.
+    /// Text of the message.
     pub content: String,
-    /// What else the family's template reads: `tool_calls`, `tool_call_id`, `reasoning_content`, or the content as parts.
+    /// Other fields that a template may read: `tool_calls`, `tool_call_id`, `reasoning_content`, or the content as
+    /// parts.
     #[serde(flatten)]
     pub fields: BTreeMap<String, serde_json::Value>,
 }
 
 impl Message {
-    /// A turn.
+    /// Makes a message.
     pub fn new(role: impl Into<String>, content: impl Into<String>) -> Message {
         Message { role: role.into(), content: content.into(), fields: BTreeMap::new() }
     }
 
-    /// The same with another field.
+    /// Adds a field.
     #[must_use]
     pub fn with(mut self, name: impl Into<String>, value: serde_json::Value) -> Message {
         self.fields.insert(name.into(), value);
@@ -74,13 +76,13 @@ impl Message {
     }
 }
 
-/// A conversation that cannot be rendered.
+/// Error of rendering a conversation.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum ChatError {
-    /// The template is not valid Jinja, or uses something that this build lacks.
+    /// The template is not valid Jinja, or uses a feature that is not supported.
     #[error("the chat template of the file cannot be read ({0}); send the prompt without chat formatting")]
     Template(String),
-    /// The template is larger than any real one.
+    /// The template exceeds the size limit.
     #[error("the chat template of the file has {size} bytes, above the limit of {limit}; send the prompt without it")]
     TooLarge {
         /// Size in bytes.
@@ -88,35 +90,35 @@ pub enum ChatError {
         /// The largest accepted size.
         limit: usize,
     },
-    /// The template refused the messages, or failed on them.
+    /// The template rejected the messages, or failed on them.
     #[error(
         "the chat template refuses these messages ({0}); change their roles or order, or send the prompt without it"
     )]
     Render(String),
-    /// A message is of somebody whom the template does not know.
+    /// The template does not know the role of a message.
     #[error("the chat template of the file knows no role {0:?}; use system, developer, user, assistant or tool")]
     Role(String),
-    /// The template does not read a variable that the caller gives, or has one of its own by that name.
+    /// The template does not read a variable that the caller sets, or defines it itself.
     #[error("the chat template of the file takes no argument {0}; leave it out")]
     Variable(String),
-    /// Functions are given to a template that tells the model of none.
+    /// Tools are given, but the template does not show them to the model.
     #[error(
         "the chat template of the file has no place for tools, so this model was not made to call them; leave tools out, \
          or use a model that was"
     )]
     NoTools,
-    /// The template prescribes a way to write calls that is not among the known ones.
+    /// The template prescribes a syntax for calls that is not supported.
     #[error(
         "the chat template of the file has calls of tools written in a way that is not known here; leave tools out"
     )]
     Calls,
-    /// A call is demanded, and the answer is not held to it.
+    /// A call is required, but nothing constrains the answer to be one.
     #[error(
         "answers cannot be held to calls as the chat template of the file has them written; let the model choose (auto), or \
          leave tools out (none)"
     )]
     Demanded,
-    /// A call is demanded of a function that there is not.
+    /// A call is required, but the function does not exist.
     #[error(
         "a call is demanded, but there is no such function; give it among the tools, or let the model choose (auto)"
     )]
@@ -132,7 +134,7 @@ pub struct ChatTemplate {
     template: Arc<Template>,
     takes: Arc<Takes>,
     answers: Answers,
-    /// The one for conversations with tools, if the file has another for them.
+    /// The template for conversations with tools, if the file has a separate one.
     for_tools: Option<Result<Arc<ChatTemplate>, ChatError>>,
     variables: BTreeMap<String, serde_json::Value>,
     /// Whether thoughts that a rendering begins are ended in it.
@@ -143,7 +145,7 @@ pub struct ChatTemplate {
 }
 
 impl ChatTemplate {
-    /// The template in a file's metadata, or ChatML if it has none.
+    /// Reads the template in a file's metadata; ChatML if the file does not have one.
     ///
     /// *Errors*: the template is malformed or too large.
     pub fn from_metadata(metadata: &Metadata) -> Result<ChatTemplate, ChatError> {
@@ -173,24 +175,25 @@ impl ChatTemplate {
         })
     }
 
-    /// Gives the template a variable of its own, such as `tools`, or `enable_thinking` (Qwen3).
+    /// Sets a variable of the template, such as `tools`, or `enable_thinking` (Qwen3).
     pub fn set_variable(&mut self, name: &str, value: &serde_json::Value) {
         self.variables.insert(name.to_owned(), value.clone());
     }
 
-    /// Gives the template the date, as `strftime_now`. Without it templates fall back to a fixed date.
+    /// Sets the time that `strftime_now` formats. Without it, templates use a fixed date.
     ///
     /// *Units*: seconds since 1970-01-01, in the user's time zone.
     pub fn set_now(&mut self, seconds: i64) {
         self.now = Some(seconds);
     }
 
-    /// The text of a conversation. `add_generation_prompt` adds the beginning of the assistant's turn.
+    /// Renders a conversation. `add_generation_prompt` adds the beginning of the assistant's turn.
     ///
-    /// The template gets a `developer` that it does not know as `system`, a system message that it does not take within
-    /// the next message of the user, and texts as typed parts if it reads nothing else.
+    /// Messages are adapted to the template: an unknown `developer` role becomes `system`, an unsupported system
+    /// message is prepended to the next message of the user, and texts become typed parts if the template reads nothing
+    /// else.
     ///
-    /// *Errors*: the template refuses the messages, knows no such role, fails, or produces too much.
+    /// *Errors*: the template rejects the messages, does not know a role, fails, or does too much work.
     pub fn render(&self, messages: &[Message], add_generation_prompt: bool) -> Result<String, ChatError> {
         let mut text = self.rendered(&self.suited(messages)?, add_generation_prompt, jinja::WORK)?;
         if add_generation_prompt && self.ends_thoughts {
@@ -199,7 +202,7 @@ impl ChatTemplate {
         Ok(text)
     }
 
-    /// The text of a conversation as it is.
+    /// Renders a conversation without adapting it, with at most so much work.
     fn rendered(&self, messages: &[Message], add_generation_prompt: bool, work: usize) -> Result<String, ChatError> {
         let input = Input {
             work,
@@ -213,7 +216,7 @@ impl ChatTemplate {
         self.template.render(&input).map_err(|e| ChatError::Render(one_line(&e.to_string())))
     }
 
-    /// The tokens of a conversation. What the tokenizer adds around a text is not added twice.
+    /// Renders and tokenizes a conversation. BOS and EOS are not duplicated if the tokenizer adds them.
     ///
     /// *Errors*: as [`ChatTemplate::render`].
     pub fn encode(
@@ -225,7 +228,7 @@ impl ChatTemplate {
         Ok(self.tokens(tokenizer, &self.render(messages, add_generation_prompt)?))
     }
 
-    /// The tokens of what [`Self::render`] gave. What the tokenizer adds around a text is not added twice.
+    /// Tokenizes a text from [`Self::render`]. BOS and EOS are not duplicated if the tokenizer adds them.
     pub fn tokens(&self, tokenizer: &Tokenizer, mut text: &str) -> Vec<u32> {
         if tokenizer.add_bos() {
             text = text.strip_prefix(&*self.bos).unwrap_or(text);
@@ -237,7 +240,7 @@ impl ChatTemplate {
     }
 }
 
-/// Messages come from files, so they may hold anything.
+/// Makes a message one short line: it comes from the file and may contain anything.
 fn one_line(text: &str) -> String {
     text.chars().map(|c| if c.is_control() { ' ' } else { c }).take(300).collect()
 }

@@ -1,4 +1,4 @@
-//! The parts of an answer: what is thought, what is said, and what is called.
+//! Parser of answers: separates thoughts, text and calls.
 
 use serde::Serialize;
 
@@ -10,34 +10,34 @@ use super::thoughts::Thoughts;
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Part {
-    /// Thought: no part of what the user is told.
+    /// Reasoning, which is not part of the text for the user.
     Thought(String),
-    /// Said.
+    /// Text for the user.
     Said(String),
-    /// A function that the model wants to be called. Its arguments may go on.
+    /// The beginning of a call that the model makes. More of its arguments may follow.
     Call(ToolCall),
-    /// More of the arguments of the last call.
+    /// More of the last call's arguments.
     Arguments(String),
 }
 
-/// A function that the model wants to be called.
+/// A function call that the model makes.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct ToolCall {
-    /// Its name, which is one of those that the conversation has.
+    /// The name, which is one of the conversation's tools.
     pub name: String,
-    /// Its arguments: an object as JSON, as the model writes it. It is no whole object where the answer was cut off.
+    /// The arguments: a JSON object, as the model writes it. The object is incomplete if the answer was cut off.
     pub arguments: String,
 }
 
-/// Tells the parts of an answer apart while its text comes, in pieces of any size. What may yet turn out to be another
-/// part is held back; calls that are malformed or never end are said.
+/// Splits an answer into its parts while its text streams in, in pieces of any size. Text that may yet become another
+/// part is held back. Calls that are malformed or unfinished are returned as text.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Parts(Way);
 
-/// How a family marks parts.
+/// Markup of a model family.
 #[derive(Debug, Clone, PartialEq)]
 enum Way {
-    /// Thoughts come first, between marks, and calls stand in what is said.
+    /// Thoughts come first, between marks, and calls are within the text.
     Marked {
         thoughts: Thoughts,
         calls: Option<Calls>,
@@ -46,7 +46,7 @@ enum Way {
 }
 
 impl Default for Parts {
-    /// All is said.
+    /// Makes a parser that returns all text as [`Part::Said`].
     fn default() -> Parts {
         Parts::marked(Thoughts::after("", None, None), None)
     }
@@ -61,7 +61,7 @@ impl Parts {
         Parts(Way::Harmony(harmony))
     }
 
-    /// Whether it is in the midst of thoughts.
+    /// Returns whether the answer is within its thoughts.
     pub fn is_thinking(&self) -> bool {
         match &self.0 {
             Way::Marked { thoughts, .. } => thoughts.is_thinking(),
@@ -69,7 +69,7 @@ impl Parts {
         }
     }
 
-    /// Takes a piece of the text, and gives what is certain by now.
+    /// Takes the next piece of the text, and returns the parts that are final by now.
     pub fn push(&mut self, text: &str) -> Vec<Part> {
         let mut told = Vec::new();
         match &mut self.0 {
@@ -81,7 +81,7 @@ impl Parts {
         told
     }
 
-    /// Gives what was held back at the end of the text.
+    /// Ends the answer, and returns the parts that were held back.
     pub fn finish(&mut self) -> Vec<Part> {
         let mut told = Vec::new();
         match &mut self.0 {
@@ -97,7 +97,7 @@ impl Parts {
     }
 }
 
-/// Looks for calls in what is said.
+/// Passes a part on, and looks for calls in text for the user.
 fn pass(part: Part, calls: &mut Option<Calls>, told: &mut Vec<Part>) {
     match (part, calls) {
         (Part::Said(text), Some(calls)) => calls.push(&text, &mut |part| told.push(part)),

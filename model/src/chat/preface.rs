@@ -1,25 +1,25 @@
-//! What stands before an answer that is held to a format: models think first, and some name the channel of what they say.
+//! Text before an answer that is constrained to a format: models think first, and some name the channel of the answer.
 
 use serde::{Deserialize, Serialize};
 
 use super::{ChatError, ChatOptions, ChatTemplate, Message, harmony};
 
-/// Text before an answer that is held to a format, which does not count as a part of it.
+/// Text before an answer that is constrained to a format. The format does not apply to it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Preface {
-    /// What thoughts begin and end with, where the family has such.
+    /// Begin and end marks of thoughts, if the family has thoughts.
     pub thoughts: Option<(String, String)>,
-    /// Whether the prompt has begun them.
+    /// Whether the prompt has already begun the thoughts.
     pub thinking: bool,
-    /// Text between the thoughts, if there are any, and the answer.
+    /// Text between the thoughts (or the prompt, without thoughts) and the answer.
     pub header: String,
-    /// Parts of all that which are tokens of their own, if the vocabulary has such.
+    /// Marks in these texts that are single tokens, if the vocabulary has them.
     pub marks: Vec<String>,
 }
 
 impl ChatTemplate {
-    /// The text that may stand before the answer to a conversation where the answer is held to a format; none if the format
-    /// holds from the first token on.
+    /// Returns the text that may stand before the answer to a conversation; nothing if the format applies from the
+    /// first token on.
     ///
     /// *Errors*: as [`Self::with`] and [`Self::render`].
     pub fn preface(&self, messages: &[Message], options: &ChatOptions) -> Result<Option<Preface>, ChatError> {
@@ -33,7 +33,7 @@ impl ChatTemplate {
         }))
     }
 
-    /// Whether the prompt of a conversation begins the thoughts of the answer.
+    /// Returns whether the prompt of a conversation begins the thoughts of the answer.
     pub(super) fn is_thinking_after(&self, messages: &[Message]) -> Result<bool, ChatError> {
         Ok(self.parts(&self.render(messages, true)?).is_thinking())
     }

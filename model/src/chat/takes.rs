@@ -1,5 +1,5 @@
-//! Conversations as a template takes them. What it takes is found by rendering probes, once: templates do not say it
-//! otherwise.
+//! Adaptation of conversations to a template. Its capabilities are detected by rendering probes, once for each
+//! template, since templates do not declare them.
 
 use std::borrow::Cow;
 use std::sync::OnceLock;
@@ -9,14 +9,14 @@ use serde_json::json;
 use super::jinja::WORK_OF_PROBE;
 use super::{ChatError, ChatTemplate, Message, one_line};
 
-/// A text that no template has of itself, and that none changes.
+/// Text of the probes. Templates do not contain it themselves, and they do not change it.
 const NEEDLE: &str = "Zq7 pv";
 /// A role that no template knows.
 const NOBODY: &str = "xwkqj";
 /// Roles of OpenAI's API.
 const USUAL: [&str; 5] = ["system", "developer", "user", "assistant", "tool"];
 
-/// What a template takes, as far as it was asked.
+/// Capabilities of a template, as far as they were needed.
 #[derive(Debug, Default)]
 pub(super) struct Takes {
     only_parts: OnceLock<bool>,
@@ -25,9 +25,9 @@ pub(super) struct Takes {
 }
 
 impl ChatTemplate {
-    /// The conversation in such a way that the template loses nothing of it: a `developer` that it does not know is
-    /// `system`, a system message that it does not take joins the next message of the user, and texts are parts where
-    /// it reads nothing else.
+    /// Adapts a conversation so that the template drops nothing of it. An unknown `developer` role becomes `system`, an
+    /// unsupported system message is prepended to the next message of the user, and texts become typed parts if the
+    /// template reads nothing else.
     ///
     /// *Errors*: a role that the template does not know.
     pub(super) fn suited<'m>(&self, messages: &'m [Message]) -> Result<Cow<'m, [Message]>, ChatError> {
@@ -48,18 +48,18 @@ impl ChatTemplate {
         Ok(suited)
     }
 
-    /// Whether a conversation shows the needle.
+    /// Returns whether a rendering of the conversation contains [`NEEDLE`].
     fn shows(&self, messages: &[Message]) -> bool {
         self.rendered(messages, true, WORK_OF_PROBE).is_ok_and(|text| text.contains(NEEDLE))
     }
 
-    /// Whether a text gets lost that is not in parts.
+    /// Returns whether the template drops text that is not in typed parts.
     fn takes_only_parts(&self) -> bool {
         let probe = [Message::new("user", NEEDLE)];
         !self.shows(&probe) && self.shows(&probe.map(|message| in_parts(&message)))
     }
 
-    /// Whether system messages are shown. A template that shows no conversation at all counts as one that takes them.
+    /// Returns whether system messages are shown. Also true for a template that shows no conversation at all.
     fn takes_system(&self) -> bool {
         let shows = |messages: &[Message]| {
             let in_parts: Vec<Message> = messages.iter().map(in_parts).collect();
@@ -68,7 +68,7 @@ impl ChatTemplate {
         shows(&[Message::new("system", NEEDLE), Message::new("user", "?")]) || !shows(&[Message::new("user", NEEDLE)])
     }
 
-    /// Whether the template shows messages of a role, and not just as it shows those of any role.
+    /// Returns whether the template treats messages of a role differently from those of an unknown role.
     fn knows(&self, role: &str) -> bool {
         let differs = |at_start: bool, in_parts: bool| {
             let text = |role: &str| {
@@ -82,7 +82,7 @@ impl ChatTemplate {
                 self.rendered(&probe, true, WORK_OF_PROBE)
             };
             let Ok(text_of_role) = text(role) else { return false };
-            // Some write roles in capitals.
+            // Some templates write roles in capitals.
             let as_nobody = |text: String| text.to_lowercase().replace(NOBODY, &role.to_lowercase());
             text_of_role.contains(NEEDLE)
                 && text(NOBODY).map_or(true, |text| as_nobody(text) != text_of_role.to_lowercase())
@@ -95,7 +95,7 @@ fn has(messages: &[Message], role: &str) -> bool {
     messages.iter().any(|message| message.role == role)
 }
 
-/// The same with its text as a part, which is what some templates read.
+/// Converts the text of a message to a typed part, which is the only content that some templates read.
 fn in_parts(message: &Message) -> Message {
     if message.fields.contains_key("content") {
         return message.clone();
@@ -103,7 +103,8 @@ fn in_parts(message: &Message) -> Message {
     message.clone().with("content", json!([{ "type": "text", "text": message.content }]))
 }
 
-/// Developer messages as system messages. One that follows a system message joins it, since templates take one.
+/// Converts developer messages to system messages. One that follows a system message is joined with it, since many
+/// templates support only one.
 fn developers_as_system(messages: &[Message]) -> Vec<Message> {
     let mut out: Vec<Message> = Vec::new();
     for message in messages {
@@ -117,7 +118,7 @@ fn developers_as_system(messages: &[Message]) -> Vec<Message> {
     out
 }
 
-/// System messages at the beginning of the user's next message; behind the last of them, one of their own.
+/// Moves system messages into the next message of the user. Those at the end become a message of the user.
 fn system_within_user(messages: &[Message]) -> Vec<Message> {
     let mut out: Vec<Message> = Vec::new();
     let mut waiting: Option<Message> = None;
@@ -136,7 +137,7 @@ fn system_within_user(messages: &[Message]) -> Vec<Message> {
     out
 }
 
-/// Two messages as one of the first one's role.
+/// Joins two messages; the result has the role of the first.
 fn joined(first: &Message, second: &Message) -> Message {
     let parts = |message: &Message| message.fields.get("content").and_then(|content| content.as_array()).cloned();
     let mut both = Message { role: first.role.clone(), ..second.clone() };

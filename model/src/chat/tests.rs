@@ -1,4 +1,4 @@
-//! Renderings in the forms of the model families, by small templates that use the same constructs.
+//! Renderings in the formats of the model families, by small templates that use the same constructs.
 
 use std::sync::Arc;
 
@@ -299,8 +299,8 @@ fn granite_names_its_roles() {
     );
 }
 
-/// As templates of the Qwen 3 and Hermes kind have it: tools before the conversation, calls and answers within it, and
-/// thoughts that only the last turn keeps.
+/// Template with the structure of Qwen 3's and Hermes': tools before the conversation, calls and results within it, and
+/// thoughts only in the last turn.
 #[test]
 fn tools_and_thoughts_go_where_templates_want_them() {
     let source = "{%- if tools %}{{- '<tools>' }}
@@ -349,7 +349,7 @@ fn tools_and_thoughts_go_where_templates_want_them() {
          <call>{\"name\": \"sum\", \"arguments\": {\"a\": 1, \"b\": 2}}</call><answer id=7>3</answer>\
          <|assistant|><think>new</think>3<|assistant|><think></think>"
     );
-    // Without them nothing of it is there.
+    // Without tools and thoughts, nothing of them is rendered.
     assert_eq!(template(source).unwrap().render(&[Message::new("user", "U")], true).unwrap(), "<|user|>U<|assistant|>");
 }
 
@@ -376,7 +376,7 @@ fn hostile_templates_end() {
     assert!(matches!(error("{{ 'x' * 90000000 }}"), ChatError::Render(_)));
 }
 
-/// A template like that of Gemma 2.
+/// Template with the structure of Gemma 2's.
 const NO_SYSTEM: &str = "{% if messages[0].role == 'system' %}{{ raise_exception('System role not supported') }}{% endif %}\
     {% for m in messages %}{% if (m.role == 'user') != (loop.index0 % 2 == 0) %}{{ raise_exception('no') }}{% endif %}\
     [{{ m.role }}]{{ m.content }}{% endfor %}";
@@ -438,7 +438,7 @@ fn another_template_may_be_for_tools() {
     let tool = serde_json::json!({ "type": "function", "function": { "name": "sum" } });
     let mut options = ChatOptions { tools: vec![tool], ..ChatOptions::default() };
     options.variables.insert("mood".into(), "!".into());
-    // Whatever the way in which calls are written, it is the other template that is asked.
+    // The template for tools is checked, whatever call syntax it has.
     match chat.with(&options) {
         Ok(chat) => assert_eq!(chat.render(&system_user(), true).unwrap(), "<tool_call>sum!"),
         Err(error) => assert_eq!(error, ChatError::Calls),

@@ -1,4 +1,4 @@
-//! Answers of models that think before they speak: what lies between two marks is no part of what is said.
+//! Thoughts of reasoning models: text between two marks, which is not part of the answer's text.
 
 use super::parts::Part;
 
@@ -7,20 +7,20 @@ use super::parts::Part;
 pub(super) struct Marks {
     pub begin: &'static str,
     pub end: &'static str,
-    /// Parts of them, or of what else answers have, that may be tokens of their own.
+    /// Texts within the marks, or within the family's other markup, that may be single tokens.
     pub tokens: &'static [&'static str],
-    /// Whether thoughts may begin behind text, too: only where a control token says so.
+    /// Whether thoughts may also begin after text. This needs a begin mark that is a control token.
     anywhere: bool,
 }
 
 impl Marks {
-    /// Marks of thoughts that stand before all text, each of which may be one token.
+    /// Makes marks of thoughts that come before all text.
     const fn before_text(begin: &'static str, end: &'static str, tokens: &'static [&'static str]) -> Marks {
         Marks { begin, end, tokens, anywhere: false }
     }
 }
 
-/// Those that families have.
+/// Marks of all families but gpt-oss.
 static ALL: [Marks; 4] = [
     // Qwen 3, DeepSeek R1 and its distillations, SmolLM3, Granite 3.3, Phi-4, LFM2.5, OLMo 3, Falcon-H1R
     Marks::before_text("<think>", "</think>", &["<think>", "</think>"]),
@@ -32,7 +32,7 @@ static ALL: [Marks; 4] = [
     Marks { begin: "<|channel>thought", end: "<channel|>", tokens: &["<|channel>", "<channel|>"], anywhere: true },
 ];
 
-/// Marks of gpt-oss, as answers have them that are held to a format; [`super::harmony`] reads all that there may be.
+/// Marks of gpt-oss in answers that are constrained to a format; [`super::harmony`] parses all other answers.
 pub(super) static HARMONY: Marks = Marks {
     begin: "<|channel|>analysis<|message|>",
     end: "<|end|><|start|>assistant",
@@ -41,24 +41,24 @@ pub(super) static HARMONY: Marks = Marks {
 };
 
 impl Marks {
-    /// Those that a template names: it takes earlier thoughts away, or begins the next ones.
+    /// Finds the marks that occur in a template, which removes earlier thoughts or begins the next ones.
     pub fn of(template: &str) -> Option<&'static Marks> {
         ALL.iter().find(|marks| template.contains(marks.end) || template.contains(marks.begin))
     }
 }
 
-/// Tags around what is said, which some models write where they think.
+/// Tags around the answer's text, which some reasoning models write.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Wrapper {
     begin: &'static str,
     end: &'static str,
 }
 
-/// Those that families have: Granite 3.3.
+/// Tags of all families: Granite 3.3.
 static WRAPPERS: [Wrapper; 1] = [Wrapper { begin: "<response>", end: "</response>" }];
 
 impl Wrapper {
-    /// That which a template names.
+    /// Finds the tags that occur in a template.
     pub fn of(template: &str) -> Option<&'static Wrapper> {
         WRAPPERS.iter().find(|wrapper| template.contains(wrapper.begin) && template.contains(wrapper.end))
     }
@@ -66,21 +66,21 @@ impl Wrapper {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum State {
-    /// It is not known yet whether there are thoughts.
+    /// Beginning of the answer, where thoughts may follow.
     Begin,
-    /// The white space at the beginning of thoughts.
+    /// White space at the beginning of thoughts.
     Waking,
     Thinking,
-    /// The white space between thoughts and answer, and after the last tag.
+    /// White space between thoughts and text, or after the end tag.
     Between,
     Saying,
-    /// The white space after the first tag.
+    /// White space after the begin tag.
     Unwrapping,
-    /// Text that a tag ends.
+    /// Text that an end tag may end.
     Wrapped,
 }
 
-/// Tells thoughts from what is said in a text that comes in pieces. White space around thoughts and tags is dropped.
+/// Parser that separates thoughts from text which streams in. White space around thoughts and tags is dropped.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Thoughts {
     marks: Option<&'static Marks>,
@@ -90,7 +90,8 @@ pub(super) struct Thoughts {
 }
 
 impl Thoughts {
-    /// Of an answer to a prompt that ends so: some templates begin the thoughts themselves.
+    /// Makes a parser of an answer to `prompt`, of which the end suffices: some templates begin the thoughts
+    /// themselves.
     pub fn after(prompt: &str, marks: Option<&'static Marks>, wrapper: Option<&'static Wrapper>) -> Thoughts {
         let state = match marks {
             None => State::Saying,
@@ -100,19 +101,19 @@ impl Thoughts {
         Thoughts { marks, wrapper, state, held: String::new() }
     }
 
-    /// Whether it is in the midst of thoughts.
+    /// Returns whether the answer is within its thoughts.
     pub fn is_thinking(&self) -> bool {
         matches!(self.state, State::Waking | State::Thinking)
     }
 
-    /// Takes a piece, and gives what is certain by now.
+    /// Takes a piece of the text, and gives `on_part` the parts that are final by now.
     pub fn push(&mut self, piece: &str, on_part: &mut dyn FnMut(Part)) {
         self.held += piece;
         let Some(marks) = self.marks else { return self.say(self.held.len(), on_part) };
         while self.step(marks, on_part) {}
     }
 
-    /// Goes one step on; whether there may be another.
+    /// Makes one step; returns whether another one may follow.
     fn step(&mut self, marks: &Marks, on_part: &mut dyn FnMut(Part)) -> bool {
         match self.state {
             State::Begin | State::Between => self.opening(marks),
@@ -146,7 +147,7 @@ impl Thoughts {
         }
     }
 
-    /// Looks for a mark or a tag before anything is said.
+    /// Looks for a begin mark or tag; without one, text begins.
     fn opening(&mut self, marks: &Marks) -> bool {
         let begin = self.held.trim_start();
         let tag = self.wrapper.map(|wrapper| (wrapper.begin, State::Unwrapping));
@@ -166,11 +167,11 @@ impl Thoughts {
         true
     }
 
-    /// Tells what stands before a mark, without the white space before that.
+    /// Returns text up to a mark, without the white space before the mark.
     fn until(&mut self, mark: &str, part: fn(String) -> Part, next: State, on_part: &mut dyn FnMut(Part)) -> bool {
         let end = self.held.find(mark);
         let sure = end.unwrap_or(self.held.len() - partial(&self.held, mark));
-        // White space may turn out to be the last.
+        // White space may turn out to stand before the mark.
         let sure = self.held[..sure].trim_end().len();
         tell(part, &self.held[..sure], on_part);
         self.held.drain(..end.map_or(sure, |end| end + mark.len()));
@@ -185,7 +186,7 @@ impl Thoughts {
         self.held.drain(..end);
     }
 
-    /// Gives what was held back at the end of the text.
+    /// Ends the text, and returns the held rest.
     pub fn finish(&mut self, on_part: &mut dyn FnMut(Part)) {
         match self.state {
             State::Waking | State::Thinking => tell(Part::Thought, self.held.trim_end(), on_part),
@@ -196,7 +197,7 @@ impl Thoughts {
     }
 }
 
-/// How many bytes at the end of a text may be the beginning of a mark.
+/// Returns the length of the longest end of a text that may be the beginning of a mark.
 pub(super) fn partial(text: &str, mark: &str) -> usize {
     (1..mark.len()).rev().find(|n| mark.is_char_boundary(*n) && text.ends_with(&mark[..*n])).unwrap_or(0)
 }

@@ -1,4 +1,4 @@
-//! What a conversation has besides its messages: functions that the model may call, and variables of the template.
+//! Tools of a conversation, and variables of the template.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -14,42 +14,43 @@ use super::thoughts::{HARMONY, Marks, Thoughts, Wrapper};
 use super::{ChatError, ChatTemplate, Message};
 use crate::tokenizer::{TokenKind, Tokenizer};
 
-/// Variables that templates have anyway.
+/// Variables that the renderer sets itself.
 const OWN: [&str; 5] = ["messages", "tools", "bos_token", "eos_token", "add_generation_prompt"];
 
-/// What a conversation has besides its messages.
+/// Options of a conversation besides its messages.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct ChatOptions {
-    /// Functions that the model may call, in the shape of OpenAI's API: `{ "type": "function", "function": { "name",
+    /// Functions that the model may call, in the format of OpenAI's API: `{ "type": "function", "function": { "name",
     /// "description", "parameters" } }`.
     pub tools: Vec<Value>,
-    /// Whether it calls them.
+    /// Whether the model calls functions.
     pub tool_choice: ToolChoice,
-    /// Whether all but the first call of an answer are dropped. Unless it says so, they are where a call is demanded.
+    /// Whether only the first call of an answer is returned. By default, that is so if a call is required; for
+    /// [`ToolChoice::Named`], it is always so.
     pub one_call: Option<bool>,
     /// Variables of the template, such as `enable_thinking`.
     pub variables: BTreeMap<String, Value>,
-    /// Whether the answer is held to a format. Reasoning that the template begins is then ended in the prompt, so that a model
-    /// whose reasoning does not end still answers; with the variable `enable_thinking: true` it goes on.
+    /// Whether the answer is constrained to a format. Thoughts that the template begins are then ended in the prompt,
+    /// so that a model whose thoughts do not end still answers. With the variable `enable_thinking: true`, they go on.
     pub held: bool,
 }
 
-/// Whether a model calls functions.
+/// Choice of whether a model calls functions.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub enum ToolChoice {
-    /// If it wants to.
+    /// The model decides.
     #[default]
     Auto,
-    /// It is not told that there are any.
+    /// The model is not told of any functions.
     None,
-    /// It must call one.
+    /// The model must call a function.
     Required,
-    /// It must call the one of this name.
+    /// The model must call the function of this name.
     Named(String),
 }
 
 impl ChatOptions {
-    /// Whether an answer may have one call at most.
+    /// Returns whether at most one call is returned.
     pub(super) fn wants_one(&self) -> bool {
         matches!(self.tool_choice, ToolChoice::Named(_)) || self.one_call.unwrap_or(self.tool_choice.demands())
     }
@@ -59,11 +60,11 @@ impl ChatOptions {
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Tool {
     pub name: String,
-    /// What its parameters are, by their names.
+    /// JSON schemas of its parameters, by name.
     properties: Value,
 }
 
-/// The function of a name.
+/// Finds a function by its name.
 pub(super) fn find<'t>(tools: &'t [Tool], name: &str) -> Option<&'t Tool> {
     tools.iter().find(|tool| tool.name == name)
 }
@@ -75,7 +76,8 @@ impl Tool {
         Some(Tool { name: function.get("name")?.as_str()?.to_owned(), properties })
     }
 
-    /// An argument that was written as plain text, as JSON writes it.
+    /// Converts an argument that was written as plain text to JSON. It stays as it is if it is JSON and the parameter
+    /// is not a string.
     pub fn argument(&self, name: &str, text: &str) -> String {
         let is_text = match self.properties.pointer(&format!("/{}/type", name.replace('~', "~0").replace('/', "~1"))) {
             Some(Value::String(kind)) => kind == "string",
@@ -86,16 +88,16 @@ impl Tool {
     }
 }
 
-/// How the answers to a template are written.
+/// Markup of the answers to a template.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Answers {
     thoughts: Option<&'static Marks>,
     wrapper: Option<&'static Wrapper>,
     harmony: bool,
     syntax: Option<&'static Syntax>,
-    /// The functions of the conversation.
+    /// Functions of the conversation.
     tools: Arc<[Tool]>,
-    /// Calls that are wanted at most, and whether one must be there.
+    /// Largest number of calls to return, and whether there must be one.
     wanted: usize,
     demanded: bool,
 }
@@ -112,7 +114,7 @@ impl Answers {
         self.thoughts
     }
 
-    /// Ends the thoughts that a prompt has begun, as templates write empty ones.
+    /// Ends the thoughts that a prompt has begun, in the way that templates write empty thoughts.
     pub fn end_thoughts(&self, prompt: &mut String) {
         if let Some(marks) = self.thoughts.filter(|marks| prompt.trim_end().ends_with(marks.begin)) {
             prompt.truncate(prompt.trim_end().len());
@@ -124,19 +126,19 @@ impl Answers {
         self.harmony
     }
 
-    /// How calls are written that are demanded, where that is known.
+    /// Returns the format of required calls, if it is supported.
     pub fn written(&self) -> Option<&'static Written> {
         self.syntax.filter(|_| !self.harmony)?.written
     }
 }
 
 impl ChatTemplate {
-    /// The same for a conversation with these options.
+    /// Applies the options of a conversation.
     ///
-    /// Where a call is demanded, the answer has to be held to it by who asks for it ([`Self::call_form`]).
+    /// If a call is required, the caller must constrain the answer to it ([`Self::call_form`]).
     ///
-    /// *Errors*: the template does not read a variable, tells the model of no functions, or has it write calls in a way
-    /// that is not known here.
+    /// *Errors*: the template does not read a variable, does not show tools to the model, or prescribes a call syntax
+    /// that is not supported.
     pub fn with(&self, options: &ChatOptions) -> Result<ChatTemplate, ChatError> {
         let has_tools = !options.tools.is_empty() && options.tool_choice != ToolChoice::None;
         let mut chat = match &self.for_tools {
@@ -156,7 +158,7 @@ impl ChatTemplate {
         if !has_tools {
             return Ok(chat);
         }
-        // What it does tells more than what it says.
+        // Rendering is a better test than searching the source for "tools".
         let probe = [Message::new("user", "?")];
         let without = chat.render(&probe, true);
         chat.set_variable("tools", &Value::Array(options.tools.clone()));
@@ -172,7 +174,7 @@ impl ChatTemplate {
         Ok(chat)
     }
 
-    /// What tells the parts of an answer apart that follows a prompt which ends so.
+    /// Makes the parser of an answer that follows `prompt`, of which the end suffices.
     pub fn parts(&self, prompt: &str) -> Parts {
         let Answers { thoughts, wrapper, harmony, syntax, tools, wanted, demanded } = &self.answers;
         if *harmony {
@@ -183,7 +185,7 @@ impl ChatTemplate {
         Parts::marked(Thoughts::after(prompt, *thoughts, *wrapper), calls)
     }
 
-    /// The control tokens that [`Self::parts`] has to see: for
+    /// Returns the control tokens that [`Self::parts`] must see, for
     /// [`GenerateOptions::shown`](crate::GenerateOptions::shown).
     pub fn marks(&self, tokenizer: &Tokenizer) -> Vec<u32> {
         let Answers { thoughts, syntax, tools, .. } = &self.answers;

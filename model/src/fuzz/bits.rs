@@ -1,8 +1,8 @@
-//! Damage to bytes.
+//! Mutation of bytes.
 
 use super::random::Random;
 
-/// A damaged copy; the same seed gives the same damage.
+/// Returns a mutated copy; the same seed gives the same mutations.
 pub(super) fn mutate(bytes: &[u8], seed: u64) -> Vec<u8> {
     let mut random = Random(seed);
     let mut out = bytes.to_vec();

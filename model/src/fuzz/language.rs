@@ -1,6 +1,6 @@
-//! Words of the template language that the fuzzer writes, and values that are meant to do harm.
+//! Vocabulary of the template language for the fuzzer, and hostile values.
 
-/// Filters of the language.
+/// Names of filters.
 pub(super) const FILTERS: &[&str] = &[
     "abs",
     "attr",
@@ -47,7 +47,7 @@ pub(super) const FILTERS: &[&str] = &[
     "upper",
 ];
 
-/// Tests of the language.
+/// Names of tests.
 pub(super) const TESTS: &[&str] = &[
     "boolean",
     "callable",
@@ -83,7 +83,7 @@ pub(super) const TESTS: &[&str] = &[
     "iterable",
 ];
 
-/// Methods of its values.
+/// Names of methods.
 pub(super) const METHODS: &[&str] = &[
     "append",
     "capitalize",

@@ -1,4 +1,4 @@
-//! Inputs of fuzzers: valid files to begin with, ways to damage them, hostile ones, and the code that must survive.
+//! Fuzzing inputs: valid seed files, mutations of them, hostile files, and the code that must survive them.
 
 mod bits;
 mod language;
@@ -19,11 +19,11 @@ use crate::tokenizer::Tokenizer;
 pub use seeds::seeds;
 pub use templates::template;
 
-/// A kind of input. All are files, so that what is found can be given to any command.
+/// A kind of input. Every input is a file, so findings can be passed to any command.
 pub struct Target {
     /// Name of the target.
     pub name: &'static str,
-    /// The file of a number, which may be made from valid ones. The same number gives the same file.
+    /// Makes the input with a number, possibly from valid files. The same number gives the same file.
     pub input: fn(&[Vec<u8>], u64) -> Vec<u8>,
 }
 
@@ -42,11 +42,11 @@ fn chosen(files: &[Vec<u8>], number: u64) -> &[u8] {
     files.get(at).map_or(&[], |file| file)
 }
 
-/// Text in which many tokens begin at each byte.
+/// Number of repetitions in a text in which many tokens begin at each byte.
 const REPEATS: usize = 2000;
 
-/// Feeds bytes through everything that a file's content reaches before weights are loaded. Whatever the bytes are, this
-/// must return soon, and without a panic.
+/// Runs bytes through all code that a file's content reaches before weights are loaded. Whatever the bytes are, this
+/// must return soon and must not panic.
 pub fn fuzz_one(bytes: &[u8]) {
     if let Ok(snapshot) = Snapshot::from_bytes(bytes) {
         let header = snapshot.header();

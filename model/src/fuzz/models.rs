@@ -1,10 +1,10 @@
-//! Whole models with hostile contents: those that still load run, with such a tokenizer and such a template.
+//! Whole models with hostile contents: those that can be loaded are run with the hostile tokenizer and template.
 
 use super::random::Random;
 use super::{structure, templates, tokenizers};
 use crate::gguf::writer::{Writer, string};
 
-/// A model of a valid file's shape and weights; the same seed gives the same one.
+/// Makes a model with the shapes and weights of a valid file; the same seed gives the same model.
 pub(super) fn input(file: &[u8], seed: u64) -> Vec<u8> {
     let mut random = Random(seed);
     let Some(mut parts) = structure::cut(file) else { return file.to_vec() };
@@ -24,11 +24,11 @@ pub(super) fn input(file: &[u8], seed: u64) -> Vec<u8> {
     all.bytes()
 }
 
-/// How many tokens a model's embeddings are for.
+/// Returns the vocabulary size of a model's embeddings.
 fn vocabulary(parts: &Writer) -> Option<usize> {
     let name = string(b"token_embd.weight");
     let info = parts.infos.iter().find(|info| info.starts_with(&name))?;
-    // The number of dimensions, and then the first of them.
+    // The name is followed by the number of dimensions and the first dimension.
     let rows = info.get(name.len() + 4 + 8..)?.first_chunk()?;
     Some(u64::from_le_bytes(*rows).min(4096) as usize)
 }

@@ -1,6 +1,6 @@
-//! Numbers for damage: the same seed gives the same.
+//! Random numbers for mutations; the same seed gives the same numbers.
 
-/// SplitMix64 (Steele, Lea and Flood 2014).
+/// Generator: SplitMix64 (Steele, Lea and Flood 2014).
 pub(super) struct Random(pub u64);
 
 impl Random {
@@ -12,19 +12,19 @@ impl Random {
         z ^ (z >> 31)
     }
 
-    /// A number below `limit`, or 0.
+    /// Returns a number below `limit`, or 0.
     pub fn below(&mut self, limit: usize) -> usize {
         (self.next() % limit.max(1) as u64) as usize
     }
 
-    /// A number of the kind that breaks readers.
+    /// Returns a number that is likely to break readers.
     pub fn number(&mut self, len: usize) -> u64 {
         let edges = [0, 1, len as u64, u64::MAX, i64::MAX as u64, u32::MAX.into(), 1 << 31, 1 << 20];
         let edge = edges[self.below(edges.len())];
         edge.wrapping_add(self.below(3) as u64).wrapping_sub(1)
     }
 
-    /// One of some.
+    /// Returns one of the values.
     pub fn pick<T: Copy>(&mut self, of: &[T]) -> T {
         of[self.below(of.len())]
     }

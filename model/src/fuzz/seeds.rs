@@ -1,8 +1,8 @@
-//! Valid files to begin with.
+//! Valid seed files.
 
 use crate::gguf::writer::{Writer, string};
 
-/// Small valid files: between them every value type, both tokenizers, templates and tensors.
+/// Makes small valid files. Together they have every value type, both tokenizers, templates and tensors.
 pub fn seeds() -> Vec<Vec<u8>> {
     let strings = |list: &[&str]| list.iter().flat_map(|s| string(s.as_bytes())).collect::<Vec<u8>>();
     let ints = |list: &[i32]| list.iter().flat_map(|i| i.to_le_bytes()).collect::<Vec<u8>>();
@@ -46,7 +46,7 @@ pub fn seeds() -> Vec<Vec<u8>> {
     vec![bpe.bytes(), spm.bytes()]
 }
 
-/// A file with a tokenizer and this template.
+/// Makes a file with a tokenizer and this template.
 pub(super) fn with_template(template: &str) -> Vec<u8> {
     let tokens = ["<s>", "</s>", "a"].map(|token| string(token.as_bytes())).concat();
     Writer::default()

@@ -1,13 +1,13 @@
-//! Saved sessions that lie. They are sealed, so that what is behind the seal is reached.
+//! Snapshots with false contents. Their digest is valid, so that the code after its check is reached.
 
 use super::random::Random;
 use sha2::{Digest, Sha256};
 
-/// Values in place of a number.
+/// Values that replace a number.
 const NUMBERS: [&str; 12] =
     ["0", "1", "2", "3", "5", "-1", "18446744073709551615", "4294967296", "1e300", "null", "\"x\"", "[[]]"];
 
-/// A log of a few records, of which each number may be any.
+/// Makes a log of a few records in which numbers are replaced at random.
 pub(super) fn input(number: u64) -> Vec<u8> {
     let mut random = Random(number);
     let mut log = Vec::new();
@@ -36,7 +36,7 @@ pub(super) fn input(number: u64) -> Vec<u8> {
             any("2"),
             any("6"),
         );
-        // 5 tokens, 3 rows of 4 bytes and 2 of 6.
+        // The usual body has 5 tokens, 3 rows of 4 bytes and 2 rows of 6.
         let usual = 5 * 4 + 3 * 4 + 2 * 6;
         let body = if random.below(4) == 0 { random.below(2 * usual) } else { usual };
         let mut record = b"AGS1".to_vec();

@@ -1,14 +1,14 @@
-//! Damage to what a file says: values and tensors that are well formed, and wrong.
+//! Mutation of a file's structure: values and tensors that are well-formed but wrong.
 
 use super::random::Random;
 use crate::gguf::writer::{Writer, string};
 
-/// Bytes of a value of each type, but for strings and arrays.
+/// Bytes of a value of each type; 0 for strings and arrays.
 const WIDTHS: [usize; 13] = [1, 1, 2, 2, 4, 4, 4, 1, 0, 0, 8, 8, 8];
 pub(super) const STRING: u32 = 8;
 const ARRAY: u32 = 9;
 
-/// A valid file with a few of its values and tensors changed; the same seed gives the same changes.
+/// Makes a valid file with a few changed values and tensors; the same seed gives the same changes.
 pub(super) fn input(file: &[u8], seed: u64) -> Vec<u8> {
     let mut random = Random(seed);
     let Some(mut parts) = cut(file) else { return file.to_vec() };
@@ -26,7 +26,7 @@ pub(super) fn change(parts: &mut Writer, random: &mut Random) {
     }
 }
 
-/// Changes a key's value, or its type, or where it is.
+/// Changes the value of a key, its type, or its position.
 fn pair(parts: &mut Writer, random: &mut Random) {
     if parts.pairs.is_empty() {
         return;
@@ -40,19 +40,19 @@ fn pair(parts: &mut Writer, random: &mut Random) {
             let copy = parts.pairs[at].clone();
             parts.pairs.push(copy);
         }
-        // Another key's value.
+        // The value of another key.
         2 => {
             let other = &parts.pairs[random.below(parts.pairs.len())];
             let value = other[8 + length(other)..].to_vec();
             parts.pairs[at].splice(key.., value);
         }
-        // The same type with another value, as far as it has one.
+        // The same type with another value.
         3..6 if u32::from(kind) != STRING && u32::from(kind) != ARRAY => {
             let value = random.number(64).to_le_bytes();
             let width = WIDTHS[usize::from(kind)];
             parts.pairs[at].splice(key + 4.., value[..width].to_vec());
         }
-        // An array of one value over and over, or of fewer or more than there were.
+        // An array of one repeated value, or with fewer or more elements.
         3..6 if u32::from(kind) == ARRAY => {
             let element = parts.pairs[at][key + 4];
             let count = random.pick(&[0usize, 1, 3, 300, 70_000]);
@@ -68,7 +68,7 @@ fn pair(parts: &mut Writer, random: &mut Random) {
     }
 }
 
-/// A hostile value of a type.
+/// Makes a hostile value of a type.
 fn value(kind: u32, random: &mut Random) -> Vec<u8> {
     match kind {
         STRING | ARRAY => {
@@ -81,7 +81,7 @@ fn value(kind: u32, random: &mut Random) -> Vec<u8> {
     }
 }
 
-/// Changes a tensor's dimensions, format or place, or takes it away.
+/// Changes the dimensions, format or position of a tensor, or removes it.
 fn tensor(parts: &mut Writer, random: &mut Random) {
     if parts.infos.is_empty() {
         return;
@@ -116,12 +116,12 @@ fn tensor(parts: &mut Writer, random: &mut Random) {
     }
 }
 
-/// The length that a string begins with.
+/// Reads the length at the beginning of a string.
 pub(super) fn length(bytes: &[u8]) -> usize {
     bytes.first_chunk().map_or(0, |length| u64::from_le_bytes(*length) as usize)
 }
 
-/// The parts of a valid file.
+/// Splits a valid file into its parts.
 pub(super) fn cut(file: &[u8]) -> Option<Writer> {
     let mut parts = Writer::default();
     let number = |at: usize| Some(u64::from_le_bytes(*file.get(at..)?.first_chunk()?) as usize);

@@ -1,11 +1,12 @@
-//! Templates made to do harm: programs of the template language with hostile values, long chains, deep nesting, text
-//! that doubles, and namespaces that hold themselves.
+//! Hostile templates: programs with hostile values, long chains, deep nesting, text that doubles, and namespaces that
+//! contain themselves.
 
 use super::language::{ATOMS, FILTERS, INFIX, METHODS, NAMES, PREFIX, SUFFIX, TESTS};
 use super::random::Random;
 use super::seeds::with_template;
 
-/// Templates that once did harm, or look as if they could. Those with a number are repeated as often as fits.
+/// Templates that were harmful once, or look as if they could be. Templates with a number are repeated as often as
+/// fits.
 pub(super) const CORPUS: &[&str] = &[
     include_str!("corpus/cycle.jinja"),
     include_str!("corpus/doubling.jinja"),
@@ -18,12 +19,12 @@ pub(super) const CORPUS: &[&str] = &[
     include_str!("corpus/tools.jinja"),
 ];
 
-/// A file with a hostile template.
+/// Makes a file with a hostile template.
 pub(super) fn input(seed: u64) -> Vec<u8> {
     with_template(&template(seed))
 }
 
-/// A hostile template; the same seed gives the same one.
+/// Makes a hostile template; the same seed gives the same template.
 pub fn template(seed: u64) -> String {
     let mut random = Random(seed);
     match random.below(8) {
@@ -41,7 +42,7 @@ pub fn template(seed: u64) -> String {
     }
 }
 
-/// One thing after the other, as often as the largest template allows.
+/// Makes a chain of one construct, as long as the largest template allows.
 fn chain(random: &mut Random) -> String {
     let count = 1usize << random.below(17);
     let atom = random.pick(ATOMS);
@@ -57,7 +58,7 @@ fn chain(random: &mut Random) -> String {
     format!("{{% set x = messages %}}{body}")
 }
 
-/// One thing in the other.
+/// Nests one construct in itself.
 fn nest(random: &mut Random) -> String {
     let count = 1usize << random.below(17);
     let block = random.pick(&[
@@ -83,7 +84,7 @@ fn nest(random: &mut Random) -> String {
     }
 }
 
-/// A template of the corpus, cut and joined between its words.
+/// Makes a template of the corpus with parts cut and joined between words.
 fn damaged(random: &mut Random) -> String {
     let mut words: Vec<String> = words(random.pick(CORPUS));
     for _ in 0..1 + random.below(4) {
@@ -109,7 +110,7 @@ fn damaged(random: &mut Random) -> String {
     words.concat()
 }
 
-/// Words, spaces and signs, which together are the text.
+/// Splits a text into words, spaces and signs, which concatenate to the text.
 fn words(text: &str) -> Vec<String> {
     let mut out: Vec<String> = Vec::new();
     for c in text.chars() {
@@ -124,7 +125,7 @@ fn words(text: &str) -> Vec<String> {
 /// A program under construction.
 struct Program {
     random: Random,
-    /// Expressions that may still be written.
+    /// Number of expressions that may still be written.
     left: usize,
     out: String,
 }
@@ -226,7 +227,7 @@ impl Program {
         for _ in 0..self.random.below(4) {
             match self.random.below(6) {
                 0 => self.out += self.random.pick(NAMED),
-                // Filters and tests take names of others.
+                // These filters and tests take names of other ones.
                 1 => {
                     let list = self.random.pick(&[FILTERS, TESTS]);
                     self.out += &format!("'{}', ", self.random.pick(list));

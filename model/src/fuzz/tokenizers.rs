@@ -1,5 +1,4 @@
-//! Tokenizers made to do harm: tokens within tokens, empty and equal ones, scores that are no numbers, and merges of
-//! anything.
+//! Hostile tokenizers: tokens within tokens, empty and equal ones, scores that are NaN, and arbitrary merges.
 
 use super::random::Random;
 use crate::gguf::writer::{Writer, string};
@@ -8,19 +7,19 @@ const TEXTS: &[&str] =
     &["a", "b", " ", "\u{2581}", "\u{120}", "<", "|", "e", "t", "\u{e4}", "\u{1f999}", "<0x61>", "", "\n", "0"];
 const PRE: &[&str] = &["default", "gpt-2", "llama-bpe", "qwen2", "smollm", "tekken", "deepseek-llm", "nothing"];
 
-/// A file with a hostile tokenizer; the same seed gives the same one.
+/// Makes a file with a hostile tokenizer; the same seed gives the same tokenizer.
 pub(super) fn input(seed: u64) -> Vec<u8> {
     let mut random = Random(seed);
     let count = [1, 7, 64, 300, 4000][random.below(5)];
     tokenizer(&mut random, count).bytes()
 }
 
-/// A hostile tokenizer with so many tokens.
+/// Makes a hostile tokenizer with so many tokens.
 pub(super) fn tokenizer(random: &mut Random, count: usize) -> Writer {
     let model = random.pick(&["gpt2", "llama", "bert", "gemma4"]);
     let nested = random.pick(TEXTS);
     let token = |i: usize, random: &mut Random| match random.below(4) {
-        // Each begins with those before it.
+        // Each token begins with the ones before it.
         0 => nested.repeat(i % 300),
         1 => random.pick(TEXTS).repeat(1 + random.below(8)),
         2 => [random.pick(TEXTS), random.pick(TEXTS), random.pick(TEXTS)].concat(),

@@ -1,4 +1,4 @@
-//! The key-value part of a file, behind getters that convert and check.
+//! Key-value pairs of a file, with getters that convert and check.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use super::error::{GgufError, shown};
 
-/// Many strings in one allocation: a vocabulary has a quarter of a million of them.
+/// Array of strings in one allocation: a vocabulary has a quarter of a million of them.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct StringArray {
     text: String,
@@ -14,24 +14,24 @@ pub struct StringArray {
 }
 
 impl StringArray {
-    /// Number of strings.
+    /// Returns the number of strings.
     pub fn len(&self) -> usize {
         self.ends.len()
     }
 
-    /// Whether there are no strings.
+    /// Returns whether there are no strings.
     pub fn is_empty(&self) -> bool {
         self.ends.is_empty()
     }
 
-    /// The string at `index`.
+    /// Returns the string at `index`.
     pub fn get(&self, index: usize) -> Option<&str> {
         let end = *self.ends.get(index)? as usize;
         let start = if index == 0 { 0 } else { self.ends[index - 1] as usize };
         self.text.get(start..end)
     }
 
-    /// All strings in order.
+    /// Iterates over all strings in order.
     pub fn iter(&self) -> impl ExactSizeIterator<Item = &str> {
         (0..self.len()).map(|i| self.get(i).unwrap_or_default())
     }
@@ -48,7 +48,7 @@ impl StringArray {
 }
 
 impl<S: AsRef<str>> FromIterator<S> for StringArray {
-    /// Strings past 4 GiB of text are left out.
+    /// Collects strings; those beyond 4 GiB of text are left out.
     fn from_iter<I: IntoIterator<Item = S>>(strings: I) -> StringArray {
         let mut array = StringArray::default();
         let _ = strings.into_iter().try_for_each(|s| array.push(s.as_ref()));
@@ -86,12 +86,12 @@ pub enum Value {
 }
 
 impl fmt::Display for Value {
-    /// A short description for messages: arrays by kind and length, strings cut.
+    /// Formats a short description for messages: arrays by kind and length, strings shortened.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (kind, len) = match self {
             Value::Uint(v) => return write!(f, "the integer {v}"),
             Value::Int(v) => return write!(f, "the integer {v}"),
-            // With an exponent where it is far from 1: a message is no place for 300 digits.
+            // Very large and small numbers have an exponent, so that messages stay short.
             Value::Float(v) => return write!(f, "the number {v:?}"),
             Value::Bool(v) => return write!(f, "the bool {v}"),
             Value::String(v) => {
@@ -115,7 +115,7 @@ pub trait FromValue<'a>: Sized {
     /// Name of the type in messages.
     const EXPECTED: &'static str;
 
-    /// The value, if it has a fitting type and magnitude.
+    /// Converts a value, if its type and magnitude fit.
     fn from_value(value: &'a Value) -> Option<Self>;
 }
 
@@ -184,12 +184,12 @@ pub struct Metadata {
 }
 
 impl Metadata {
-    /// The value as it stands in the file.
+    /// Returns the value as it is in the file.
     pub fn value(&self, key: &str) -> Option<&Value> {
         self.entries.get(key)
     }
 
-    /// The value as a `T`, or `None` if the key is absent.
+    /// Returns the value as a `T`, or `None` if the key is absent.
     ///
     /// *Errors*: the value has another type, or does not fit.
     pub fn get<'a, T: FromValue<'a>>(&'a self, key: &str) -> Result<Option<T>, GgufError> {
@@ -200,14 +200,14 @@ impl Metadata {
         }
     }
 
-    /// The value as a `T`.
+    /// Returns the value as a `T`.
     ///
     /// *Errors*: the key is absent, the value has another type, or does not fit.
     pub fn require<'a, T: FromValue<'a>>(&'a self, key: &str) -> Result<T, GgufError> {
         self.get(key)?.ok_or_else(|| GgufError::MissingKey { key: shown(key), expected: T::EXPECTED })
     }
 
-    /// Adds a pair. Returns false, and changes nothing, if the key is there already.
+    /// Adds a pair. If the key exists already, changes nothing and returns false.
     pub fn insert(&mut self, key: &str, value: Value) -> bool {
         let vacant = !self.entries.contains_key(key);
         if vacant {
@@ -216,7 +216,7 @@ impl Metadata {
         vacant
     }
 
-    /// All pairs, ordered by key.
+    /// Iterates over all pairs, ordered by key.
     pub fn iter(&self) -> impl Iterator<Item = (&str, &Value)> {
         self.entries.iter().map(|(k, v)| (&**k, v))
     }

@@ -1,8 +1,8 @@
-//! GGUF files, versions 2 and 3, read over byte ranges: header first, tensors later, never the whole file. A model that
-//! was split over several files is read as one: a source says where its files begin, and nobody else needs to know.
+//! GGUF files, versions 2 and 3. They are read by byte ranges: first the header, later tensors, never the whole file. A
+//! split model is read like a single file: the source knows where its files begin.
 //!
-//! Every count and length is held against the rest of the file, and against fixed limits, before anything is
-//! allocated for it.
+//! Each count and length is checked against the rest of the file, and against fixed limits, before memory is allocated
+//! for it.
 //!
 //! *Source*: the GGUF specification (`docs/gguf.md` of the ggml project).
 
@@ -30,21 +30,21 @@ pub use tensors::TensorInfo;
 use source::Section;
 use window::Window;
 
-/// Metadata pairs of one file; real ones have fewer than 100.
+/// Most metadata pairs of a file; real ones have fewer than 100.
 const MAX_PAIRS: u64 = 1 << 16;
-/// Tensors of one file; the largest known models have a few thousand.
+/// Most tensors of a file; the largest known models have a few thousand.
 const MAX_TENSORS: u64 = 1 << 17;
 
-/// The header of a GGUF file, or of all files of a split model: all but the tensor data.
+/// Header of a GGUF file, or of all files of a split model: everything except the tensor data.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Gguf {
-    /// 2 or 3.
+    /// The version: 2 or 3.
     pub version: u32,
     /// The key-value pairs.
     pub metadata: Metadata,
     /// The tensors, in the order of the file or files.
     pub tensors: Vec<TensorInfo>,
-    /// Where tensor data begins; of a split model, that of the file with the metadata.
+    /// Beginning of the tensor data; for a split model, in the file with the metadata.
     ///
     /// *Units*: bytes from the beginning of the source.
     pub data_offset: u64,
@@ -53,7 +53,7 @@ pub struct Gguf {
 impl Gguf {
     /// Reads and checks the header of a file, or those of all files of a split model.
     ///
-    /// *Errors*: a file is no usable GGUF file, the files are not one model, or reading failed.
+    /// *Errors*: a file is not a usable GGUF file, the files are not one model, or reading failed.
     pub async fn read(source: &dyn ByteSource) -> Result<Gguf, GgufError> {
         let lengths = source.files();
         let given = lengths.len();

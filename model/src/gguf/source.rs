@@ -1,27 +1,27 @@
-//! Where the bytes of a file come from.
+//! Sources of a file's bytes.
 
 use std::future::Future;
 use std::pin::Pin;
 
-/// The future of one read. Not `Send`: in a browser it holds JavaScript objects.
+/// Future of a read. It is not `Send`: in a browser it holds JavaScript objects.
 pub type ReadFuture<'a> = Pin<Box<dyn Future<Output = Result<(), SourceError>> + 'a>>;
 
-/// A file that is read by byte ranges: memory, a disk file, an HTTP resource, a browser `Blob`. Or several files of a
-/// split model, one behind the other.
+/// Source of a file that is read by byte ranges: memory, a disk file, an HTTP resource, or a browser `Blob`. It may
+/// also be the files of a split model, one after the other.
 pub trait ByteSource {
-    /// Size of the file, or of all files together.
+    /// Returns the size of the file, or of all files together.
     ///
     /// *Units*: bytes.
     fn len(&self) -> u64;
 
-    /// The size of each file, in the order in which they lie behind each other; no read crosses from one to the next.
+    /// Returns the size of each file, in their order in the source. No read crosses from one file to the next.
     ///
     /// *Units*: bytes.
     fn files(&self) -> Vec<u64> {
         vec![self.len()]
     }
 
-    /// Whether the file has no bytes at all.
+    /// Returns whether the source is empty.
     fn is_empty(&self) -> bool {
         self.len() == 0
     }
@@ -32,19 +32,19 @@ pub trait ByteSource {
     fn read_at<'a>(&'a self, offset: u64, buf: &'a mut [u8]) -> ReadFuture<'a>;
 }
 
-/// A read that did not succeed.
+/// Error of a read.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("cannot read {len} bytes at byte {offset}: {reason}")]
 pub struct SourceError {
-    /// First byte asked for.
+    /// First byte of the read.
     pub offset: u64,
-    /// Bytes asked for.
+    /// Bytes of the read.
     pub len: u64,
-    /// The fault and its remedy, in words.
+    /// Description of the fault and its remedy.
     pub reason: String,
 }
 
-/// A file that lies in memory as a whole, such as an embedded model.
+/// A file in memory, such as an embedded model.
 #[derive(Debug, Clone)]
 pub struct BytesSource<T>(pub T);
 
@@ -72,7 +72,7 @@ impl<T: AsRef<[u8]>> ByteSource for BytesSource<T> {
     }
 }
 
-/// The files of a split model in any order, or the one file of any other.
+/// Files of a split model in any order, or a single file.
 #[derive(Debug)]
 pub struct Files<S>(pub Vec<S>);
 
@@ -99,10 +99,10 @@ impl<S: ByteSource> ByteSource for Files<S> {
     }
 }
 
-/// One of the files of a source, by itself.
+/// A single file of a source.
 pub(super) struct Section<'s> {
     pub source: &'s dyn ByteSource,
-    /// Where the file begins.
+    /// Beginning of the file in the source.
     pub start: u64,
     pub len: u64,
 }

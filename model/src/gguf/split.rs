@@ -1,7 +1,7 @@
-//! Models that lie in several files.
+//! Split models, which consist of several files.
 //!
-//! Each file is a GGUF file of its own, with some of the tensors, that says which of how many it is; the first has the
-//! model's metadata, and need not have tensors. They are taken in any order.
+//! Each file is a GGUF file with some of the tensors, and says its number and the number of files. The first one has
+//! the model's metadata, and may have no tensors. Files are accepted in any order.
 //!
 //! *Source*: the tool `gguf-split` of the llama.cpp project.
 
@@ -12,17 +12,17 @@ use super::Gguf;
 use super::error::GgufError;
 use super::tensors::check_names;
 
-/// Which file this is, from 0 on.
+/// Key of the file's number, from 0.
 const NO: &str = "split.no";
-/// How many files there are.
+/// Key of the number of files.
 const COUNT: &str = "split.count";
-/// How many tensors all files have together.
+/// Key of the number of tensors in all files together.
 const TENSORS: &str = "split.tensors.count";
 
-/// Names that a message lists before it only counts.
+/// Number of missing files that a message names; further ones are only counted.
 const LISTED: usize = 3;
 
-/// Files that are not one whole model. Files are counted from 1 on, as in their names.
+/// Error of files that are not one complete model. Files are counted from 1, as in their names.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum SplitError {
     /// Some files of the model were not given.
@@ -33,13 +33,13 @@ pub enum SplitError {
     Missing {
         /// Number of files of the model.
         count: u64,
-        /// How the names of the first of those end, and how many there are besides.
+        /// Endings of the first missing files' names, and the number of further ones.
         missing: String,
     },
     /// A file was given more than once.
     #[error("file {file} of the split model is given twice; give each of its files once")]
     Twice {
-        /// Which one.
+        /// Number of the file.
         file: u64,
     },
     /// A file of another model.
@@ -48,21 +48,21 @@ pub enum SplitError {
          {expected}; give the files of one model only"
     )]
     Foreign {
-        /// Which file of its own model it is.
+        /// Number of the file in its own model.
         file: u64,
         /// Number of files of its own model.
         count: u64,
-        /// The metadata key that differs.
+        /// Metadata key that differs.
         key: &'static str,
-        /// Its value.
+        /// Value in this file.
         found: u64,
-        /// The value in the file that was given first.
+        /// Value in the first given file.
         expected: u64,
     },
-    /// A file that is no part of anything, among others.
+    /// One of several files is not part of a split model.
     #[error("of the {given} files that are given, number {index} is not part of a split model; load it by itself")]
     Whole {
-        /// Its place among those given, from 1 on.
+        /// Position among the given files, from 1.
         index: usize,
         /// Number of files given.
         given: usize,
@@ -77,7 +77,7 @@ pub enum SplitError {
     },
 }
 
-/// Place of a file in the split that it belongs to.
+/// Position of a file in its split model.
 struct Part {
     no: u64,
     count: u64,
@@ -85,7 +85,7 @@ struct Part {
 }
 
 impl Part {
-    /// None if the file is a whole model.
+    /// Reads the position of a file; nothing if the file is a complete model.
     fn of(file: &Gguf) -> Result<Option<Part>, GgufError> {
         let metadata = &file.metadata;
         let Some(count) = metadata.get(COUNT)?.filter(|&count: &u64| count > 1) else { return Ok(None) };
@@ -98,7 +98,7 @@ impl Part {
     }
 }
 
-/// One model of the files that were given, whose tensors have offsets in the source as a whole.
+/// Joins files to one model, whose tensors have offsets in the whole source.
 pub(super) fn join(files: Vec<Gguf>) -> Result<Gguf, GgufError> {
     let given = files.len();
     let mut parts = Vec::new();
@@ -124,7 +124,7 @@ pub(super) fn join(files: Vec<Gguf>) -> Result<Gguf, GgufError> {
     Ok(whole)
 }
 
-/// That all files tell of the same split as the first one.
+/// Checks that all files belong to the same split model as the first one.
 fn check_same(parts: &[(Part, Gguf)]) -> Result<(), SplitError> {
     let Some((first, _)) = parts.first() else { return Ok(()) };
     for (Part { no, count, tensors }, _) in parts {
@@ -137,7 +137,7 @@ fn check_same(parts: &[(Part, Gguf)]) -> Result<(), SplitError> {
     Ok(())
 }
 
-/// That each file is there once. They are in their order, and of one split.
+/// Checks that each file is there exactly once. `parts` is sorted, and of one split model.
 fn check_complete(parts: &[(Part, Gguf)]) -> Result<(), SplitError> {
     if let Some(twice) = parts.windows(2).find(|two| two[0].0.no == two[1].0.no) {
         return Err(SplitError::Twice { file: twice[0].0.no + 1 });
@@ -156,12 +156,12 @@ fn check_complete(parts: &[(Part, Gguf)]) -> Result<(), SplitError> {
     Err(SplitError::Missing { count: *count, missing })
 }
 
-/// How the name of a file ends, which is counted from 1 on.
+/// Returns the ending of a file's name, which is counted from 1.
 fn ending(file: u64, count: u64) -> String {
     format!("-{file:05}-of-{count:05}.gguf")
 }
 
-/// The names of all files of the split model that has a file of this name, in their order; none if a name does not
+/// Returns the names of all files of a split model from the name of one of them, in order. Nothing if the name does not
 /// end like `-00001-of-00005.gguf`.
 pub fn split_names(name: &str) -> Option<Vec<String>> {
     let (prefix, end) = name.split_at_checked(name.len().checked_sub(ending(1, 1).len())?)?;

@@ -1,4 +1,4 @@
-//! Reads and checks tensor descriptions.
+//! Parser of tensor descriptions.
 
 use std::collections::HashSet;
 
@@ -8,29 +8,29 @@ use super::error::{GgufError, shown};
 use super::metadata::Metadata;
 use super::window::Window;
 
-/// Name length, a one-byte name, dimension count, one dimension, type, offset.
+/// Least bytes of a description: name length, a one-byte name, dimension count, one dimension, type, offset.
 pub(super) const MIN_INFO_BYTES: u64 = 8 + 1 + 4 + 8 + 4 + 8;
 
-/// ggml has 64 bytes for a name; some converters write longer ones.
+/// Most bytes of a name. ggml allows 64; some converters write longer ones.
 const MAX_NAME: u64 = 1024;
 const MAX_DIMS: u32 = 4;
 const DEFAULT_ALIGNMENT: u32 = 32;
 const MAX_ALIGNMENT: u32 = 1 << 20;
 
-/// Where a tensor lies in the file, and what it is.
+/// Description of a tensor: its name, format, shape and position in the file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TensorInfo {
     /// The name, such as `blk.0.attn_q.weight`.
     pub name: Box<str>,
-    /// How elements are stored.
+    /// Storage format of elements.
     pub format: Format,
-    /// Row-major: the innermost dimension, the one that blocks lie along, is the last.
+    /// Shape, row-major: the innermost dimension, along which blocks are, comes last.
     pub shape: Vec<usize>,
-    /// First byte of the data, from the beginning of the file, or of the first of several files.
+    /// First byte of the data, from the beginning of the source (for a split model, of the first file).
     ///
-    /// *Units*: bytes; beyond 32 bits in large files, whatever the machine.
+    /// *Units*: bytes. It is 64 bits wide on every machine.
     pub offset: u64,
-    /// Bytes of the data, without padding.
+    /// Size of the data in bytes, without padding.
     pub bytes: u64,
 }
 
@@ -99,8 +99,8 @@ async fn read_info(window: &mut Window<'_>, index: u64) -> Result<TensorInfo, Gg
     Ok(TensorInfo { name, format, shape, offset, bytes })
 }
 
-/// Makes the offset absolute and checks it against the file. `packed` bounds the size of a data section that has no
-/// holes: a tensor beyond it is misplaced, one before it that reaches past the end tells of a truncated file.
+/// Makes the offset absolute and checks it against the file. `packed` bounds the size of a data section without gaps: a
+/// tensor beyond it is misplaced, and one before it that exceeds the file shows that the file is truncated.
 fn place(
     tensor: &mut TensorInfo,
     data_offset: u64,
@@ -133,7 +133,7 @@ fn place(
     Ok(())
 }
 
-/// That no two tensors have one name.
+/// Checks that no two tensors have the same name.
 pub(super) fn check_names(tensors: &[TensorInfo]) -> Result<(), GgufError> {
     let mut seen = HashSet::new();
     match tensors.iter().find(|t| !seen.insert(&*t.name)) {
@@ -166,7 +166,7 @@ fn unknown_format(tensor: &str, id: u32) -> GgufError {
     GgufError::TensorType { tensor: shown(tensor), found, supported }
 }
 
-/// Names of ggml's tensor types, for messages about those that [`Format`] lacks.
+/// Names of ggml's tensor types, for messages about unsupported ones.
 const GGML_TYPES: &[(u32, &str)] = &[
     (0, "F32"),
     (1, "F16"),

@@ -1,4 +1,4 @@
-//! Bad files of every class.
+//! Tests with malformed files of every kind.
 
 use super::writer::{Writer, string};
 use super::*;

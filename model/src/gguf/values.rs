@@ -1,4 +1,4 @@
-//! Reads key-value pairs.
+//! Parser of key-value pairs.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -7,13 +7,13 @@ use super::error::{GgufError, shown};
 use super::metadata::{Metadata, StringArray, Value};
 use super::window::{MAX_HEADER, Window};
 
-/// Key length, a one-byte key, type, a one-byte value.
+/// Least bytes of a pair: key length, a one-byte key, type, a one-byte value.
 pub(super) const MIN_PAIR_BYTES: u64 = 8 + 1 + 4 + 1;
 
-/// The specification allows keys of 2^16 - 1 bytes.
+/// Most bytes of a key: the specification allows 2^16 - 1.
 const MAX_KEY: u64 = (1 << 16) - 1;
 
-/// Value types by id; `ARRAY` and `STRING` have no fixed size.
+/// Value types without a fixed size.
 const STRING: u32 = 8;
 const ARRAY: u32 = 9;
 
@@ -41,7 +41,7 @@ async fn read_string<'w>(
     }
 }
 
-/// `key` is as messages show it.
+/// Reads a value. `key` is the key as messages show it.
 async fn read_value(window: &mut Window<'_>, key: &str) -> Result<Value, GgufError> {
     let what = || format!("the value of metadata key \"{key}\"");
     match window.u32(&what).await? {
@@ -69,7 +69,7 @@ const fn size_of_scalar(kind: u32) -> Option<usize> {
     }
 }
 
-/// A scalar from exactly as many bytes as its type has.
+/// Converts the bytes of a scalar, which must have its type's size.
 fn scalar(kind: u32, bytes: &[u8]) -> Option<Value> {
     let mut wide = [0u8; 8];
     wide.get_mut(..bytes.len())?.copy_from_slice(bytes);
@@ -99,7 +99,7 @@ async fn read_array(window: &mut Window<'_>, key: &str, what: &dyn Fn() -> Strin
     let size = size_of_scalar(kind).ok_or_else(|| unknown_type(key, kind))?;
     window.check(count, size as u64, what)?;
     let bytes = count * size as u64;
-    // One closure a kind, so that each array is stored at the width of its elements.
+    // One closure for each type, so that arrays are stored at the width of their elements.
     macro_rules! collect {
         ($value:ident, |$b:ident| $element:expr) => {{
             let mut out = Vec::new();

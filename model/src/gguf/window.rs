@@ -1,24 +1,24 @@
-//! A window that slides over the header, so that no more of a file than needed is in memory.
+//! Sliding window over the header, so that only a part of it is in memory.
 
 use super::error::GgufError;
 use super::source::ByteSource;
 
-/// Bytes fetched first; doubled at each further fetch up to [`MAX_CHUNK`].
+/// Size of the first fetch in bytes. It doubles with each fetch, up to [`MAX_CHUNK`].
 const FIRST_CHUNK: usize = 64 << 10;
 const MAX_CHUNK: usize = 1 << 20;
 
-/// The header of a file (all but the tensor data) may be this long: eight times the largest vocabulary known.
+/// Most bytes of a header (everything except the tensor data): eight times the largest known vocabulary.
 pub(super) const MAX_HEADER: u64 = 256 << 20;
 
-/// Reads little-endian fields one after the other.
+/// Reader of little-endian fields.
 pub(super) struct Window<'s> {
     source: &'s dyn ByteSource,
     /// Size of the file.
     len: u64,
-    /// Where `buf` begins in the file.
+    /// Position of `buf` in the file.
     base: u64,
     buf: Vec<u8>,
-    /// The next byte, relative to `base`.
+    /// Next byte, relative to `base`.
     at: usize,
     chunk: usize,
 }
@@ -38,12 +38,12 @@ impl<'s> Window<'s> {
         Window { source, len: source.len(), base: 0, buf: Vec::new(), at: 0, chunk: FIRST_CHUNK }
     }
 
-    /// Position in the file.
+    /// Returns the position in the file.
     pub fn position(&self) -> u64 {
         self.base + self.at as u64
     }
 
-    /// Refuses `count` items of at least `each` bytes where they cannot fit the rest of the file or header.
+    /// Refuses a `count` of items, of at least `each` bytes, that cannot fit the rest of the file or header.
     pub fn check(&self, count: u64, each: u64, what: &dyn Fn() -> String) -> Result<(), GgufError> {
         let need = count.checked_mul(each).and_then(|n| n.checked_add(self.position()));
         match need {
@@ -57,7 +57,7 @@ impl<'s> Window<'s> {
         }
     }
 
-    /// The next `n` bytes; `what` names them should they be missing.
+    /// Returns the next `n` bytes; `what` names them in errors.
     pub async fn take(&mut self, n: usize, what: &dyn Fn() -> String) -> Result<&[u8], GgufError> {
         if self.buf.len() - self.at < n {
             self.check(n as u64, 1, what)?;
@@ -68,8 +68,8 @@ impl<'s> Window<'s> {
         Ok(&self.buf[start..self.at])
     }
 
-    /// Makes the window begin at the current position and reach at least `n` bytes further. The caller has checked
-    /// that the file does.
+    /// Moves the window to the current position, and fills it with at least `n` bytes. The caller has checked that the
+    /// file is long enough.
     async fn fill(&mut self, n: usize) -> Result<(), GgufError> {
         self.base += self.at as u64;
         self.buf.drain(..self.at);
@@ -83,8 +83,7 @@ impl<'s> Window<'s> {
         Ok(())
     }
 
-    /// `n` bytes handed to `sink` in pieces that are whole multiples of `each`, so that long arrays pass through a
-    /// short window.
+    /// Passes `n` bytes to `sink` in chunks that are multiples of `each`, so that long arrays fit a short window.
     pub async fn pieces(
         &mut self,
         n: u64,
@@ -101,7 +100,7 @@ impl<'s> Window<'s> {
         Ok(())
     }
 
-    /// A string after its length, which may be at most `limit`.
+    /// Reads a string with its length, which may be at most `limit`.
     pub async fn string(&mut self, limit: u64, what: &dyn Fn() -> String) -> Result<&str, GgufError> {
         std::str::from_utf8(self.bytes(limit, what).await?).map_err(|_| GgufError::Utf8 { what: what() })
     }

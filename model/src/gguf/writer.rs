@@ -1,6 +1,6 @@
-//! Writes small files, well formed or not, for tests and fuzzing.
+//! Writer of small files, valid or not, for tests and fuzzing.
 
-/// A file under construction.
+/// File under construction.
 #[derive(Default)]
 pub(crate) struct Writer {
     /// Keys with their types and values.

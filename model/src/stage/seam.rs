@@ -1,4 +1,4 @@
-//! Activations as bytes between two stages.
+//! Serialisation of activations between two stages.
 
 use std::fmt;
 use std::str::FromStr;
@@ -7,22 +7,22 @@ use half::f16;
 
 use super::StageError;
 
-/// Dtype of activations between two stages, little-endian. It is part of what determines a text: the stages round to
-/// it, wherever they run.
+/// Dtype of activations between two stages, little-endian. It affects the results: stages round to it, wherever they
+/// run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum Seam {
-    /// Halves: they lose far less than quantised weights do, and take half the bytes.
+    /// Half precision: the rounding is far below that of quantised weights, and it takes half the bytes.
     #[default]
     F16,
-    /// As they were computed. The text is that of a model which is not cut.
+    /// Full precision: the results are those of the model in one piece.
     F32,
 }
 
 impl Seam {
-    /// All of them.
+    /// All dtypes.
     pub const ALL: [Seam; 2] = [Seam::F16, Seam::F32];
 
-    /// Bytes of a number.
+    /// Returns the bytes of a number.
     pub fn bytes(self) -> usize {
         match self {
             Seam::F16 => 2,
@@ -37,9 +37,9 @@ impl Seam {
         }
     }
 
-    /// The bytes of numbers.
+    /// Serialises numbers.
     ///
-    /// *Errors*: numbers that are not finite, or not any more.
+    /// *Errors*: numbers that are not finite, or that overflow the dtype.
     pub fn encode(self, values: &[f32]) -> Result<Vec<u8>, StageError> {
         let mut bytes = Vec::with_capacity(values.len() * self.bytes());
         let mut sound = true;
@@ -59,7 +59,7 @@ impl Seam {
         if sound { Ok(bytes) } else { Err(StageError::NotFinite { seam: self }) }
     }
 
-    /// The numbers of bytes; a rest that is no whole number is left out.
+    /// Deserialises numbers; an incomplete last one is ignored.
     ///
     /// *Errors*: numbers that are not finite.
     pub fn decode(self, bytes: &[u8]) -> Result<Vec<f32>, StageError> {
@@ -113,7 +113,7 @@ mod tests {
                 assert_eq!(seam.encode(&[1.0, bad]), Err(StageError::NotFinite { seam }));
             }
         }
-        // Larger than halves can be.
+        // 70,000 overflows half precision.
         assert_eq!(Seam::F16.encode(&[7e4]), Err(StageError::NotFinite { seam: Seam::F16 }));
         assert!(Seam::F32.encode(&[7e4]).is_ok());
         assert!(Seam::F16.decode(&f16::NAN.to_le_bytes()).is_err());

@@ -1,4 +1,4 @@
-//! Byte-level BPE: bytes become printable characters, and neighbours merge by rank.
+//! Byte-level BPE: each byte is written as a printable character, and neighbours merge in the order of their ranks.
 //!
 //! *Source*: Radford et al., "Language Models are Unsupervised Multitask Learners", 2019.
 
@@ -14,7 +14,7 @@ pub(super) struct Bpe {
     splitter: Splitter,
     ignore_merges: bool,
     composes: bool,
-    /// The symbol of each byte.
+    /// Symbol of each byte.
     bytes: [u32; 256],
     merges: Merges,
 }
@@ -51,7 +51,7 @@ impl Bpe {
                 }
             }
             for symbol in self.merges.apply(piece.iter().map(|b| self.bytes[usize::from(*b)])) {
-                // One that is not a token is spelled by its characters, as far as those are tokens.
+                // A symbol that is not a token is replaced by the tokens of its characters, as far as these exist.
                 match self.merges.text(symbol) {
                     None => out.push(symbol),
                     Some(text) => out.extend(text.chars().filter_map(|c| vocab.id(c.encode_utf8(&mut [0; 4])))),
@@ -61,7 +61,7 @@ impl Bpe {
     }
 }
 
-/// Bytes that are printable in Latin-1 stand for themselves, the others for U+0100 and on, in order.
+/// Returns whether a byte stands for itself: printable Latin-1. The other bytes are mapped to U+0100 and up, in order.
 fn is_printable(byte: u8) -> bool {
     matches!(byte, 0x21..=0x7e | 0xa1..=0xac | 0xae..=0xff)
 }
@@ -92,7 +92,7 @@ fn byte_char(byte: u8) -> char {
     ALPHABET[usize::from(byte)]
 }
 
-/// Appends the bytes that a token's characters stand for; characters outside the alphabet stand for themselves.
+/// Appends the bytes that a token's characters stand for. Characters outside the alphabet stand for themselves.
 pub(super) fn decode(text: &str, out: &mut Vec<u8>) {
     for c in text.chars() {
         let byte = match u8::try_from(u32::from(c)) {

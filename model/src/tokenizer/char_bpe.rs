@@ -1,6 +1,7 @@
-//! BPE of characters: those of a line merge by rank, spaces among them; what is no token becomes bytes.
+//! BPE of characters: the characters of a line, including spaces, merge in the order of their ranks. Characters without
+//! a token become bytes.
 //!
-//! *Source*: the tokenizer of Gemma 4, whose vocabulary is SentencePiece's, with the merges spelled out.
+//! *Source*: the tokenizer of Gemma 4. It has SentencePiece's vocabulary and an explicit list of merges.
 
 use super::TokenizerError;
 use super::merges::Merges;
@@ -8,13 +9,14 @@ use super::spm::SPACE;
 use super::vocab::Vocab;
 use crate::gguf::Metadata;
 
-/// Symbols from this on stand for the character that is left when it is taken off. No vocabulary is as large.
+/// First symbol that stands for a character without a token: the character is the rest after subtraction. No vocabulary
+/// is as large.
 const CHARACTER: u32 = 1 << 31;
 
 #[derive(Debug)]
 pub(super) struct CharBpe {
     merges: Merges,
-    /// The token of each byte.
+    /// Token of each byte.
     bytes: [Option<u32>; 256],
 }
 
@@ -26,7 +28,7 @@ impl CharBpe {
 
     pub fn encode(&self, vocab: &Vocab, text: &str, out: &mut Vec<u32>) {
         for run in runs(&text.replace(' ', SPACE)) {
-            // Newlines are not merged step by step where a token stands for so many.
+            // A run of newlines is not merged step by step if there is a token for it.
             match vocab.id(run).filter(|_| run.starts_with('\n')) {
                 Some(id) => out.push(id),
                 None => self.merge(vocab, run, out),
@@ -59,7 +61,7 @@ impl CharBpe {
     }
 }
 
-/// The lines of a text, and the runs of newlines between them.
+/// Splits a text into its lines and the runs of newlines between them.
 fn runs(text: &str) -> impl Iterator<Item = &str> {
     let mut rest = text;
     std::iter::from_fn(move || {

@@ -1,10 +1,10 @@
-//! Which tokens end a generation.
+//! End-of-generation tokens.
 
 use super::TokenizerError;
 use super::vocab::{TokenKind, Vocab};
 use crate::gguf::Metadata;
 
-/// Metadata keys that name such tokens.
+/// Metadata keys of such tokens.
 const KEYS: &[&str] = &[
     "tokenizer.ggml.eos_token_id",
     "tokenizer.ggml.eot_token_id",
@@ -52,14 +52,15 @@ const TEXTS: &[&str] = &[
     "<|file_sep|>",
 ];
 
-/// `<|end|>` only separates where a vocabulary has one of these pairs.
+/// Pairs of tokens that end turns. If a vocabulary has one of these pairs, `<|end|>` is only a separator in it.
 const STRONGER_THAN_END: &[[&str; 2]] = &[["<|return|>", "<|call|>"], ["<|calls|>", "<|flush|>"]];
 
-/// The tokens that end a generation, ordered: those that the metadata names, and control tokens of a known text.
+/// Returns the tokens that end a generation, in ascending order: those that the metadata names, and control tokens with
+/// a known text.
 ///
-/// A token of another kind is text whatever it looks like: `</s>` is HTML to Gemma and Qwen. Its text counts only where the file
-/// leaves open which tokens end a turn: it has no kinds, its chat template writes the token, or nothing else ends a text.
-/// Such tokens become control tokens.
+/// A token of another kind is ordinary text, whatever it looks like: `</s>` is HTML to Gemma and Qwen. Its text counts
+/// only if the file does not say which tokens end a turn: it has no kinds, its chat template writes the token, or
+/// nothing else ends a text. Such tokens become control tokens.
 pub(super) fn find(metadata: &Metadata, vocab: &mut Vocab, eos: Option<u32>) -> Result<Vec<u32>, TokenizerError> {
     let mut ids: Vec<u32> = eos.into_iter().collect();
     for key in KEYS {

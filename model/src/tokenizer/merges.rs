@@ -1,4 +1,4 @@
-//! Merges of byte-pair encoding: neighbours become one symbol, those of the lowest rank first.
+//! Merges of byte-pair encoding: neighbours become one symbol, lowest rank first.
 //!
 //! *Source*: Sennrich et al., "Neural Machine Translation of Rare Words with Subword Units", 2016.
 
@@ -10,15 +10,15 @@ use super::TokenizerError;
 use super::vocab::Vocab;
 use crate::gguf::{Metadata, StringArray};
 
-/// Stands for "no neighbour".
+/// Marker of a missing neighbour.
 const NONE: usize = usize::MAX;
 
-/// Symbols are tokens, by their ids, and texts that merges pass through.
+/// Merge table. A symbol is a token, by its id, or an intermediate text of merges.
 #[derive(Debug)]
 pub(super) struct Merges {
-    /// Rank and result of merging two symbols.
+    /// Rank and result of each pair.
     pairs: HashMap<(u32, u32), (u32, u32)>,
-    /// Symbols below this are tokens.
+    /// First symbol that is not a token.
     tokens: u32,
     /// Texts of the symbols that are not tokens.
     extra: Vec<Box<str>>,
@@ -38,7 +38,7 @@ impl Merges {
             Merges { pairs: HashMap::new(), tokens: vocab.len() as u32, extra: Vec::new(), known: HashMap::new() };
         let mut whole = String::new();
         for (rank, line) in lines.iter().enumerate() {
-            // A symbol may itself begin with a space.
+            // A symbol may begin with a space.
             let Some(space) = line.bytes().skip(1).position(|b| b == b' ') else { continue };
             let (left, right) = (&line[..space + 1], &line[space + 2..]);
             whole.clear();
@@ -50,7 +50,7 @@ impl Merges {
         Ok(merges)
     }
 
-    /// The symbol of a text, which is made if there is none.
+    /// Returns the symbol of a text; makes one if there is none.
     pub fn intern(&mut self, vocab: &Vocab, text: &str) -> u32 {
         self.find(vocab, text).unwrap_or_else(|| {
             let id = self.tokens + self.extra.len() as u32;
@@ -60,17 +60,17 @@ impl Merges {
         })
     }
 
-    /// The symbol of a text, if there is one.
+    /// Returns the symbol of a text, if there is one.
     pub fn find(&self, vocab: &Vocab, text: &str) -> Option<u32> {
         vocab.id(text).or_else(|| self.known.get(text).copied())
     }
 
-    /// The text of a symbol that is not a token.
+    /// Returns the text of a symbol that is not a token.
     pub fn text(&self, symbol: u32) -> Option<&str> {
         self.extra.get(symbol.checked_sub(self.tokens)? as usize).map(|text| &**text)
     }
 
-    /// Merges the pair of lowest rank, leftmost first, until none is left. A queue keeps long pieces at n log n.
+    /// Merges the pair of lowest rank, leftmost first, until none is left. A priority queue bounds the time by n log n.
     pub fn apply(&self, symbols: impl Iterator<Item = u32>) -> impl Iterator<Item = u32> {
         let mut symbols: Vec<Symbol> = symbols
             .enumerate()
@@ -90,7 +90,7 @@ impl Merges {
             offer(&mut queue, &symbols, left);
         }
         while let Some(Reverse((_, left, pair))) = queue.pop() {
-            // The entry is stale if either symbol has merged since.
+            // The entry is stale if either symbol was merged since.
             if pair_at(&symbols, left) != Some(pair) {
                 continue;
             }
@@ -117,7 +117,7 @@ impl Merges {
     }
 }
 
-/// The symbols at `left` and after it. A symbol that was merged away points at itself and has none.
+/// Returns the symbols at `left` and after it. A symbol that was merged away points at itself; it returns nothing.
 fn pair_at(symbols: &[Symbol], left: usize) -> Option<(u32, u32)> {
     let symbol = symbols.get(left)?;
     let right = symbols.get(symbol.next)?;

@@ -1,9 +1,9 @@
-//! Text to tokens and back, from a file's metadata.
+//! Tokenizers: text to tokens and back, from a file's metadata.
 //!
-//! Encoding cuts the text at special tokens, then hands each part to byte-level BPE (`gpt2`), to SentencePiece (`llama`), to
-//! WordPiece (`bert`) or to BPE of characters (`gemma4`). Results equal llama.cpp's, but for what it cuts or normalizes otherwise
-//! than the publishers: words of `gpt-4o`, `tekken` and `falcon`, WordPiece, and accents that the tokenizers of Qwen, OLMo
-//! and Command R compose.
+//! Encoding splits the text at special tokens. Each part is then encoded by byte-level BPE (`gpt2`), SentencePiece
+//! (`llama`), WordPiece (`bert`), or BPE of characters (`gemma4`). Results equal llama.cpp's, except where its
+//! pre-tokenization or normalization differs from the publisher's: words of `gpt-4o`, `tekken` and `falcon`,
+//! WordPiece, and accents, which the tokenizers of Qwen, OLMo and Command R compose.
 
 mod bpe;
 mod char_bpe;
@@ -31,25 +31,25 @@ pub use vocab::TokenKind;
 use vocab::Vocab;
 use wordpiece::WordPiece;
 
-/// Begins no text.
+/// Byte that no UTF-8 text contains.
 const NO_TEXT: u8 = 0xff;
 
-/// A file whose tokenizer cannot be used. The model can still be run on token ids.
+/// Error of a file's tokenizer. The model can still be run on token ids.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum TokenizerError {
-    /// The file has no tokenizer.
+    /// The file does not have a tokenizer.
     #[error("the file has no tokenizer (tokenizer.ggml.model); give token ids instead of text, or use another file")]
     Missing,
-    /// An algorithm that this build lacks.
+    /// The algorithm is not supported.
     #[error(
         "the tokenizer \"{0}\" is not supported, only \"gpt2\", \"llama\", \"bert\" and \"gemma4\"; give token ids, or \
          use another model"
     )]
     Model(String),
-    /// A pre-tokenizer that this build lacks.
+    /// The pre-tokenizer is not known.
     #[error("the pre-tokenizer \"{0}\" is not known; update this build, or give token ids instead of text")]
     Pre(String),
-    /// Arrays that should be as long as the vocabulary.
+    /// An array's length is not that of the vocabulary.
     #[error("{key} has {found} entries for {tokens} tokens; convert the model again with a current converter")]
     Length {
         /// The metadata key.
@@ -75,7 +75,7 @@ enum Model {
     CharBpe(Box<CharBpe>),
 }
 
-/// The algorithms, by the names that files give them.
+/// Algorithms, by their names in files.
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum Algorithm {
     Bpe,
@@ -115,7 +115,7 @@ impl Marks {
             Ok(id.filter(|&id| (id as usize) < tokens))
         };
         let (bos, eos, unknown) = match algorithm {
-            // Encoders begin a text with the token of its class, and end it with the separator. That key is spelled like this.
+            // Encoder models put a class token before a text and a separator after it, whose key GGUF misspells.
             Some(Algorithm::Bpe) => (
                 id("bos", None)?.or(id("cls", None)?),
                 id("eos", None)?.or(id("seperator", None)?),
@@ -159,7 +159,7 @@ pub struct Tokenizer {
 impl Tokenizer {
     /// Builds the tokenizer that a file describes.
     ///
-    /// *Errors*: the file has no tokenizer, or one that this build lacks, or its description is malformed.
+    /// *Errors*: the file does not have a tokenizer, or its tokenizer is unsupported or malformed.
     pub fn from_metadata(metadata: &Metadata) -> Result<Tokenizer, TokenizerError> {
         let algorithm = Algorithm::from_metadata(metadata)?;
         let mut vocab = Vocab::from_metadata(metadata)?;
@@ -169,7 +169,7 @@ impl Tokenizer {
         let (model, add_bos, clean_spaces) = match algorithm {
             Algorithm::Spm => (Model::Spm(Spm::from_metadata(metadata, &vocab, unknown)?.into()), true, false),
             Algorithm::WordPiece => (Model::WordPiece(WordPiece::from_metadata(metadata, unknown)?.into()), true, true),
-            // Its texts always begin with the token for that.
+            // Its texts always begin with BOS.
             Algorithm::CharBpe => {
                 (Model::CharBpe(CharBpe::from_metadata(metadata, &vocab, unknown)?.into()), true, false)
             }
@@ -184,7 +184,7 @@ impl Tokenizer {
         let flag = |key: &str, default: bool| -> Result<bool, GgufError> {
             Ok(metadata.get::<bool>(&format!("tokenizer.ggml.{key}"))?.unwrap_or(default))
         };
-        // Phi-3's own tokenizer strips after special tokens, but GGUF has no key for that.
+        // Phi-3's own tokenizer strips white space after special tokens, but GGUF does not have a key for that.
         let name = metadata.get::<&str>("general.name")?.unwrap_or_default().to_lowercase();
         let phi3 = name.contains("phi-3") || name.contains("phi3");
         let specials = Specials::new(&vocab, |text| phi3 && !matches!(text, "<unk>" | "<s>" | "<|endoftext|>"));
@@ -202,8 +202,8 @@ impl Tokenizer {
         })
     }
 
-    /// Tokens of a text. `add_special` adds the tokens that the model wants around a text. With
-    /// `parse_special`, control tokens such as `<|im_end|>` are recognised; do not set it for text from users.
+    /// Tokenizes a text. `add_special` adds the model's tokens around a text (BOS, EOS). `parse_special` recognises
+    /// control tokens such as `<|im_end|>`; do not set it for text from users.
     pub fn encode(&self, text: &str, add_special: bool, parse_special: bool) -> Vec<u32> {
         let mut out = Vec::new();
         if add_special && self.add_bos {
@@ -231,12 +231,13 @@ impl Tokenizer {
         out
     }
 
-    /// The text of a whole sequence. `render_special` shows control tokens. Bytes that are not UTF-8 become U+FFFD.
+    /// Converts a whole sequence of tokens to text. `render_special` shows control tokens. Invalid UTF-8 becomes
+    /// U+FFFD.
     pub fn decode(&self, ids: &[u32], render_special: bool) -> String {
         let mut bytes = Vec::new();
         for (i, &id) in ids.iter().enumerate() {
             self.write_piece(id, render_special, &mut bytes);
-            // The space that encoding put before the text.
+            // This space was added by encoding.
             if i == 0 && self.add_space_prefix && bytes.first() == Some(&b' ') {
                 bytes.remove(0);
             }
@@ -245,12 +246,12 @@ impl Tokenizer {
         if self.clean_spaces { clean(text) } else { text }
     }
 
-    /// Decodes tokens as they come.
+    /// Makes a decoder of tokens that are generated one by one.
     pub fn stream(&self) -> StreamDecoder {
         StreamDecoder::default()
     }
 
-    /// Appends the bytes of one token, which need not be whole characters.
+    /// Appends the bytes of a token, which may be incomplete characters.
     pub fn write_piece(&self, id: u32, render_special: bool, out: &mut Vec<u8>) {
         let text = self.vocab.text(id);
         match (self.vocab.kind(id), &self.model) {
@@ -274,8 +275,9 @@ impl Tokenizer {
         }
     }
 
-    /// What a token is to who builds answers of tokens: the bytes that it adds to a text, or, of one that adds none, its name
-    /// behind the byte 0xff, which is in no text. Nothing is that of tokens that end a text, or that are no part of any UTF-8.
+    /// Returns a token's bytes for building constrained answers: its text, or for a token without text the byte 0xff
+    /// and its name. No text contains that byte. Empty for tokens that end a text, and for tokens that are not part of
+    /// any UTF-8 text.
     pub fn word(&self, id: u32) -> Vec<u8> {
         let mut word = Vec::new();
         if self.is_eog(id) {
@@ -292,8 +294,9 @@ impl Tokenizer {
         word
     }
 
-    /// Bytes of text that one token stands for at most, but for white space that goes around special tokens: a longer text
-    /// has more tokens. None if a token may stand for a word of any length.
+    /// Returns the most bytes of text that one token stands for, apart from white space around special tokens. A text
+    /// therefore has at least its length divided by this number of tokens. Nothing if a token may stand for a word of
+    /// any length.
     ///
     /// *Units*: bytes.
     pub fn most_bytes(&self) -> Option<usize> {
@@ -307,56 +310,56 @@ impl Tokenizer {
             bytes.len()
         });
         let shrinking = if let Model::Bpe(bpe) = &self.model { bpe.most_shrinking() } else { 1 };
-        // An unknown character has up to four bytes.
+        // An unknown token stands for a character of up to four bytes.
         Some(shrinking * lengths.max().unwrap_or_default().max(4))
     }
 
-    /// Whether a token ends the generation.
+    /// Returns whether a token ends the generation.
     pub fn is_eog(&self, id: u32) -> bool {
         self.eog.binary_search(&id).is_ok()
     }
 
-    /// All tokens that end a generation, ordered.
+    /// Returns all tokens that end a generation, in ascending order.
     pub fn eog(&self) -> &[u32] {
         &self.eog
     }
 
-    /// The token that begins a text.
+    /// Returns the token that begins a text (BOS).
     pub fn bos(&self) -> Option<u32> {
         self.bos
     }
 
-    /// The token that ends a text.
+    /// Returns the token that ends a text (EOS).
     pub fn eos(&self) -> Option<u32> {
         self.eos
     }
 
-    /// Whether encoding begins with [`Tokenizer::bos`].
+    /// Returns whether encoding begins with [`Tokenizer::bos`].
     pub fn add_bos(&self) -> bool {
         self.add_bos
     }
 
-    /// Whether encoding ends with [`Tokenizer::eos`].
+    /// Returns whether encoding ends with [`Tokenizer::eos`].
     pub fn add_eos(&self) -> bool {
         self.add_eos
     }
 
-    /// Number of tokens.
+    /// Returns the size of the vocabulary.
     pub fn vocab_len(&self) -> usize {
         self.vocab.len()
     }
 
-    /// The token as it is stored; empty if the id is out of range.
+    /// Returns the token as it is stored; empty if the id is out of range.
     pub fn token_text(&self, id: u32) -> &str {
         self.vocab.text(id)
     }
 
-    /// What the token is for.
+    /// Returns the kind of a token.
     pub fn token_kind(&self, id: u32) -> TokenKind {
         self.vocab.kind(id)
     }
 
-    /// The token stored with this text.
+    /// Returns the token that is stored with this text.
     pub fn token_id(&self, text: &str) -> Option<u32> {
         self.vocab.id(text)
     }

@@ -1,16 +1,16 @@
-//! Pre-tokenizers: how text is cut into pieces before byte-level BPE.
+//! Pre-tokenizers: splitting of a text into pieces before byte-level BPE.
 //!
 //! The published expressions end in `\s+(?!\S)|\s+`. That lookahead is the only construct that needs backtracking, so
-//! it is done by hand ([`Pass::spaces`]) and everything else by automata that take linear time on any text.
+//! it is implemented by hand ([`Pass::spaces`]). Everything else uses automata, which take linear time on any text.
 //!
-//! *Source*: the `tokenizer.json` files of the model families, by the names GGUF converters give them.
+//! *Source*: the `tokenizer.json` files of the model families, under the names that GGUF converters use.
 
 use regex_automata::meta::Regex;
 use regex_automata::util::syntax;
 
 use super::TokenizerError;
 
-/// One expression of a pre-tokenizer; each pass cuts every piece of the one before.
+/// Expression of a pre-tokenizer. Each pass splits every piece of the pass before.
 #[derive(Debug)]
 struct Pass {
     /// The expression without its white-space alternatives.
@@ -19,17 +19,17 @@ struct Pass {
     spaces: bool,
 }
 
-/// A pre-tokenizer and the flags that go with it.
+/// A pre-tokenizer with its flags.
 #[derive(Debug)]
 pub(super) struct Pre {
-    /// Values of `tokenizer.ggml.pre`.
+    /// Values of `tokenizer.ggml.pre` that name it.
     names: &'static [&'static str],
     passes: &'static [Pass],
-    /// A piece that is a token is not merged step by step.
+    /// Whether a piece that is a token is not merged step by step.
     pub ignore_merges: bool,
     /// Default of `tokenizer.ggml.add_bos_token`.
     pub add_bos: bool,
-    /// Decoding removes the spaces before punctuation.
+    /// Whether decoding removes the spaces before punctuation.
     pub clean_spaces: bool,
     /// Letters and the accents that follow them are composed (NFC) before anything is cut. Files do not say it.
     ///
@@ -45,15 +45,15 @@ const fn plain(pattern: &'static str) -> Pass {
     Pass { pattern, spaces: false }
 }
 
-/// Contractions whose letters may be of either case. U+017F is an s of another case, as Unicode has it.
+/// Contractions in either case. U+017F is a case variant of s in Unicode.
 macro_rules! contraction {
     () => {
         r"(?:(?i-u:'s|'t|'re|'ve|'m|'ll|'d)|'\x{17F})"
     };
 }
 
-/// A word of gpt-4o and tekken: capitals, then small letters, one of which may be missing. Letters without case and marks are
-/// both. The argument follows each of the two ways to write one.
+/// Word of gpt-4o and tekken: upper-case letters followed by lower-case ones, either of which may be missing. Letters
+/// without case and marks count as both. The argument is appended to each of the two alternatives.
 macro_rules! cased_word {
     ($tail:expr) => {
         concat!(
@@ -77,10 +77,10 @@ const GPT4O: Pass =
 const TEKKEN: Pass = words(concat!(cased_word!(""), r"|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n/]*|\s*[\r\n]+"));
 const DIGIT: Pass = plain(r"\p{N}");
 const THREE_DIGITS: Pass = plain("[0-9][0-9][0-9]");
-/// Numbers among the characters that stand for bytes, each of which is its byte: falcon cuts at them, within characters too.
+/// Digits among the characters that stand for bytes, as bytes. Falcon splits at them, even within characters.
 const NUMERIC_BYTES: Pass = plain(r"(?-u:[0-9\xB2\xB3\xB9\xBC-\xBE])+");
 
-/// What most entries of the table have.
+/// Values that most entries of the table share.
 const BASE: Pre =
     Pre { names: &[], passes: &[GPT2], ignore_merges: false, add_bos: false, clean_spaces: true, composes: false };
 
@@ -151,19 +151,21 @@ const TABLE: &[Pre] = &[
 ];
 
 impl Pre {
-    /// The pre-tokenizer of that name.
+    /// Finds the pre-tokenizer with a name.
     pub fn find(name: &str) -> Option<&'static Pre> {
         TABLE.iter().find(|p| p.names.contains(&name))
     }
 }
 
-/// The expressions of a [`Pre`], compiled.
+/// The compiled expressions of a [`Pre`].
 #[derive(Debug)]
 pub(super) struct Splitter {
     passes: Vec<Regex>,
 }
 
 impl Splitter {
+    /// Compiles the expressions.
+    ///
     /// *Errors*: an expression of the table does not compile.
     pub fn new(pre: &Pre) -> Result<Splitter, TokenizerError> {
         let mut passes = Vec::new();
@@ -178,7 +180,7 @@ impl Splitter {
         Ok(Splitter { passes })
     }
 
-    /// The pieces of a text: matches, and the gaps between them. They need not be whole characters.
+    /// Splits a text into its pieces: matches, and the gaps between them. Pieces may be incomplete characters.
     pub fn split<'t>(&self, text: &'t str) -> Vec<&'t [u8]> {
         let mut pieces = vec![text.as_bytes()];
         for regex in &self.passes {
@@ -192,7 +194,7 @@ impl Splitter {
     }
 }
 
-/// The pattern that stands for `\s+(?!\S)|\s+` in a regex of two.
+/// Index of the pattern that stands for `\s+(?!\S)|\s+` in a regex of two patterns.
 const SPACES: usize = 1;
 
 fn cut_piece<'t>(regex: &Regex, piece: &'t [u8], out: &mut Vec<&'t [u8]>) {
@@ -245,7 +247,7 @@ mod tests {
         assert!(names.windows(2).all(|w| w[0] != w[1]), "names are unique");
     }
 
-    /// Lengths of pieces that publishers' own expressions make, by `tests/pretokenizers/make.py`.
+    /// Lengths of pieces that the publishers' own expressions make, from `tests/pretokenizers/make.py`.
     const SPLITS: &str = include_str!("../../tests/pretokenizers/splits.txt");
 
     #[test]

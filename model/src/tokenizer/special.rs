@@ -1,11 +1,12 @@
-//! Cuts text at special tokens.
+//! Splitting of a text at special tokens.
 
 use std::collections::BTreeMap;
 use std::mem;
 
 use super::vocab::{TokenKind, Vocab};
 
-/// Longer special tokens are not searched for: none is known, and the work for each byte of text stays bounded.
+/// Most bytes of a special token that is searched for. Known ones are shorter, and the limit bounds the work for each
+/// byte of text.
 const MAX_BYTES: usize = 256;
 
 /// A part of a text.
@@ -19,14 +20,14 @@ pub(super) enum Fragment<'t> {
 pub(super) struct Specials {
     /// Control, unknown and user-defined tokens, ordered by text.
     ids: Vec<u32>,
-    /// For each of them, the place of the longest other one that it begins with.
+    /// Index of the longest other token that is a prefix of each.
     shorter: Vec<Option<usize>>,
-    /// Tokens that swallow the white space after them, ordered.
+    /// Tokens after which white space is stripped, in ascending order.
     rstrip: Vec<u32>,
 }
 
 impl Specials {
-    /// `rstrip` says whether a special token of that text swallows the white space after it.
+    /// Collects the special tokens. `rstrip` says whether white space is stripped after a token with that text.
     pub fn new(vocab: &Vocab, rstrip: impl Fn(&str) -> bool) -> Specials {
         let special = |id: &u32| {
             matches!(vocab.kind(*id), TokenKind::Control | TokenKind::Unknown | TokenKind::User)
@@ -38,12 +39,12 @@ impl Specials {
         Specials { shorter: shorter(vocab, &ids), ids, rstrip }
     }
 
-    /// Longer tokens win over shorter ones, wherever they stand; among equals the leftmost wins. Control and unknown
-    /// tokens count only with `parse_special`.
+    /// Splits a text at special tokens. Longer tokens take precedence over shorter ones, wherever they are; among those
+    /// of equal length, the leftmost does. Control and unknown tokens count only with `parse_special`.
     pub fn partition<'t>(&self, vocab: &Vocab, text: &'t str, parse_special: bool) -> Vec<Fragment<'t>> {
         let counts = |place: &usize| parse_special || vocab.kind(self.ids[*place]) == TokenKind::User;
         let length = |place: usize| vocab.text(self.ids[place]).len();
-        // Each place of the text waits with one token, the longest that may still be there, among those of its length.
+        // At each position of the text, the longest candidate token waits in the list of its length.
         let mut waiting: Vec<Vec<(usize, usize)>> = vec![Vec::new(); MAX_BYTES + 1];
         for start in 0..text.len() {
             if let Some(longest) = self.longest(vocab, &text.as_bytes()[start..])
@@ -53,7 +54,7 @@ impl Specials {
             }
         }
 
-        // Start of each claimed range, with its end and token; swallowed white space has none.
+        // Claimed ranges by start, with their end and token. Stripped white space does not have a token.
         let mut taken: BTreeMap<usize, (usize, Option<u32>)> = BTreeMap::new();
         for bytes in (1..=MAX_BYTES).rev() {
             let mut places = mem::take(&mut waiting[bytes]);
@@ -66,7 +67,7 @@ impl Specials {
                 let limit = taken.range(start..).next().map_or(text.len(), |(&next, _)| next);
                 let (end, id) = (start + bytes, self.ids[token]);
                 if end > limit {
-                    // A shorter one may fit before what is claimed.
+                    // A shorter token may fit before the next claimed range.
                     let fits = |place: &usize| length(*place) <= limit - start && counts(place);
                     if let Some(token) = self.not_longer(token).find(fits) {
                         waiting[length(token)].push((start, token));
@@ -98,12 +99,12 @@ impl Specials {
         fragments
     }
 
-    /// A token, and those that it begins with, the longest first.
+    /// Iterates over a token and its prefixes among the special tokens, longest first.
     fn not_longer(&self, token: usize) -> impl Iterator<Item = usize> {
         std::iter::successors(Some(token), |token| self.shorter[*token])
     }
 
-    /// The longest special token that `rest` begins with: the ordered list is narrowed byte by byte.
+    /// Returns the longest special token that is a prefix of `rest`. The ordered list is narrowed byte by byte.
     fn longest(&self, vocab: &Vocab, rest: &[u8]) -> Option<usize> {
         let (mut begin, mut end) = (0, self.ids.len());
         let text = |place: usize| vocab.text(self.ids[place]).as_bytes();
@@ -114,7 +115,7 @@ impl Specials {
             let search = |from: usize, to: usize, holds: &dyn Fn(Option<&u8>) -> bool| {
                 from + self.ids[from..to].partition_point(|id| holds(vocab.text(*id).as_bytes().get(depth)))
             };
-            // Only the first can end here, since texts differ.
+            // Only the first one can end here, since all texts differ.
             if first.len() == depth {
                 begin += 1;
                 first = if begin < end { text(begin) } else { break };
@@ -135,9 +136,9 @@ impl Specials {
     }
 }
 
-/// For each of ordered tokens, the place of the longest other one that it begins with.
+/// Returns for each token, in the order of texts, the index of the longest other one that is a prefix of it.
 fn shorter(vocab: &Vocab, ids: &[u32]) -> Vec<Option<usize>> {
-    // Those that the last one begins with, and itself.
+    // These are the last token and its prefixes.
     let mut open: Vec<usize> = Vec::new();
     let mut out = Vec::with_capacity(ids.len());
     for (place, &id) in ids.iter().enumerate() {
@@ -163,7 +164,8 @@ mod tests {
         Vocab::from_metadata(&metadata).unwrap()
     }
 
-    /// The definition: of all tokens everywhere, the longest first, those that overlap none before.
+    /// Reference implementation: considers all tokens at all positions, longest first, and keeps those that do not
+    /// overlap an earlier one.
     fn plainly<'t>(vocab: &Vocab, text: &'t str, all: bool) -> Vec<Fragment<'t>> {
         let mut found: Vec<(usize, u32)> = Vec::new();
         for &id in vocab.by_text() {

@@ -1,4 +1,4 @@
-//! SentencePiece BPE: neighbours merge into the token of the highest score; what no token covers becomes bytes.
+//! SentencePiece BPE: neighbours merge into the token with the highest score. Characters without a token become bytes.
 //!
 //! *Source*: Kudo and Richardson 2018 (SentencePiece), byte fallback as in its later versions.
 
@@ -12,18 +12,18 @@ use crate::gguf::Metadata;
 /// U+2581, which stands for a space.
 pub(super) const SPACE: &str = "\u{2581}";
 
-/// Stands for "no neighbour".
+/// Marker of a missing neighbour.
 const NONE: usize = usize::MAX;
 
 #[derive(Debug)]
 pub(super) struct Spm {
-    /// Scores mapped to integers of the same order.
+    /// Scores, mapped to integers of the same order.
     scores: Vec<i32>,
-    /// The token of each byte.
+    /// Token of each byte.
     bytes: [Option<u32>; 256],
 }
 
-/// A range of the text; empty once merged into its left neighbour.
+/// Range of the text; empty once it was merged into its left neighbour.
 struct Symbol {
     start: usize,
     len: usize,
@@ -44,7 +44,7 @@ impl Spm {
         Ok(Spm { scores: scores.into_iter().map(ordered).collect(), bytes })
     }
 
-    /// `text` has its spaces replaced.
+    /// Tokenizes `text`, whose spaces are already replaced.
     pub fn encode(&self, vocab: &Vocab, text: &str, out: &mut Vec<u32>) {
         let mut symbols: Vec<Symbol> = Vec::new();
         for (i, (start, c)) in text.char_indices().enumerate() {
@@ -66,7 +66,7 @@ impl Spm {
         }
         while let Some((_, Reverse(left), len)) = queue.pop() {
             let right = symbols[left].next;
-            // The entry is stale if either symbol has merged since.
+            // The entry is stale if either symbol was merged since.
             if right == NONE || symbols[left].len == 0 || symbols[left].len + symbols[right].len != len {
                 continue;
             }
@@ -93,13 +93,13 @@ impl Spm {
     }
 }
 
-/// An integer that orders like the float; both zeros are equal.
+/// Maps a float to an integer of the same order; both zeros are equal.
 fn ordered(score: f32) -> i32 {
     let bits = (score + 0.0).to_bits().cast_signed();
     bits ^ ((bits >> 31) & i32::MAX)
 }
 
-/// The byte of a token like `<0x0A>`.
+/// Parses the byte of a token such as `<0x0A>`.
 pub(super) fn byte_of(text: &str) -> Option<u8> {
     u8::from_str_radix(text.strip_prefix("<0x")?.strip_suffix('>')?, 16).ok()
 }

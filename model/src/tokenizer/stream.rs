@@ -1,10 +1,10 @@
-//! Text from tokens as they come.
+//! Decoding of tokens that are generated one by one.
 
 use super::Tokenizer;
 
-/// Turns tokens into text one at a time. Bytes that do not yet make a character wait for the next token.
+/// Incremental decoder of tokens. An incomplete character waits for the next token.
 ///
-/// White space and punctuation are not tidied as [`Tokenizer::decode`] does: what was shown cannot be taken back.
+/// White space and punctuation are not cleaned up as in [`Tokenizer::decode`], since earlier output cannot be changed.
 #[derive(Debug, Clone, Default)]
 pub struct StreamDecoder {
     held: Vec<u8>,
@@ -12,19 +12,19 @@ pub struct StreamDecoder {
 }
 
 impl StreamDecoder {
-    /// One that shows these control tokens; others are never shown.
+    /// Makes a decoder that shows these control tokens, and no others.
     pub fn showing(shown: &[u32]) -> StreamDecoder {
         StreamDecoder { held: Vec::new(), shown: shown.to_vec() }
     }
 
-    /// Appends to `out` what is certain after one more token.
+    /// Takes a token, and appends to `out` the text that is final by now.
     pub fn push(&mut self, tokenizer: &Tokenizer, id: u32, out: &mut String) {
         tokenizer.write_piece(id, self.shown.contains(&id), &mut self.held);
         let used = drain_chars(&self.held, out);
         self.held.drain(..used);
     }
 
-    /// Ends the text: a character that is still incomplete becomes U+FFFD.
+    /// Ends the text: an incomplete character becomes U+FFFD.
     pub fn finish(&mut self, out: &mut String) {
         if !self.held.is_empty() {
             out.push(char::REPLACEMENT_CHARACTER);
@@ -33,7 +33,7 @@ impl StreamDecoder {
     }
 }
 
-/// Appends whole characters, and U+FFFD for what can never become one. Returns how many bytes that took.
+/// Appends complete characters, and U+FFFD for invalid bytes. Returns the number of bytes that were used.
 fn drain_chars(bytes: &[u8], out: &mut String) -> usize {
     let mut used = 0;
     for chunk in bytes.utf8_chunks() {

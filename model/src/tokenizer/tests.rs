@@ -1,11 +1,11 @@
-//! Small vocabularies made by hand.
+//! Tests with small, hand-made vocabularies.
 
 use std::sync::Arc;
 
 use super::*;
 use crate::gguf::Value;
 
-/// Metadata of a vocabulary of (text, score, type).
+/// Makes the metadata of a vocabulary of (text, score, type).
 fn metadata(model: &str, tokens: &[(&str, f32, i32)]) -> Metadata {
     let mut m = Metadata::default();
     m.insert("tokenizer.ggml.model", Value::String(model.into()));
@@ -71,7 +71,7 @@ fn characters_merge_by_rank_and_newlines_are_taken_whole() {
         ("aba", 0.0, 1),
     ];
     let mut m = metadata("gemma4", &tokens);
-    // The last passes through a text that is no token.
+    // The last merge passes through a text that is not a token.
     let merges = ["a b", "\u{2581} ab", "b b", "a bb"];
     m.insert("tokenizer.ggml.merges", Value::Strings(Arc::new(merges.into_iter().collect())));
     m.insert("tokenizer.ggml.bos_token_id", Value::Uint(1));
@@ -98,7 +98,7 @@ fn sentencepiece_splits_at_special_tokens() {
     assert_eq!(t.encode("ab<|end|>ab", false, false), [10, 11, 10]);
 }
 
-/// Files with one token of each kind that looks as if it ended a text, and the tokens that do.
+/// Checks files with tokens of each kind that look like end tokens, and which of them end a text.
 #[test]
 fn what_ends_a_text_is_what_the_file_says() {
     let tokens = [
@@ -240,7 +240,7 @@ const WORDPIECE: &[(&str, f32, i32)] = &[
     ("\u{1161}\u{11AB}", 0.0, 1),
 ];
 
-/// With metadata of its own besides.
+/// Makes a WordPiece tokenizer with additional metadata.
 fn wordpiece(more: &[(&str, Value)]) -> Tokenizer {
     let mut m = metadata("bert", WORDPIECE);
     for (key, id) in [("bos", 2), ("unknown", 1), ("seperator", 3)] {

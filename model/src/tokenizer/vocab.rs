@@ -1,29 +1,29 @@
-//! Tokens: their texts, kinds, and the way back from text to id.
+//! Vocabulary: texts and kinds of tokens, and the lookup from text to id.
 
 use std::sync::Arc;
 
 use super::TokenizerError;
 use crate::gguf::{Metadata, StringArray};
 
-/// What a token is for.
+/// Kind of a token.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TokenKind {
-    /// Text, in the encoding of the tokenizer.
+    /// Text, in the tokenizer's encoding.
     Normal,
-    /// Stands for what the vocabulary cannot express.
+    /// Placeholder for text that the vocabulary cannot express.
     Unknown,
-    /// Structure, such as the end of a turn; not shown.
+    /// Control token, such as the end of a turn; not shown.
     Control,
-    /// Text that is always one token.
+    /// User-defined text that is always one token.
     User,
-    /// One raw byte.
+    /// A single byte.
     Byte,
-    /// Never produced.
+    /// A token that is never produced.
     Unused,
 }
 
 impl TokenKind {
-    /// The kind of a `tokenizer.ggml.token_type` value.
+    /// Converts a value of `tokenizer.ggml.token_type`.
     fn from_gguf(value: u32) -> TokenKind {
         match value {
             1 => TokenKind::Normal,
@@ -40,9 +40,10 @@ impl TokenKind {
 pub(super) struct Vocab {
     tokens: Arc<StringArray>,
     kinds: Vec<TokenKind>,
-    /// Whether the file says what tokens are for.
+    /// Whether the file has the kinds of tokens.
     has_kinds: bool,
-    /// Ids ordered by text, the last of equal texts only. A quarter the size of a hash map, and fast enough.
+    /// Ids ordered by text. Among equal texts, only the last id. It takes a quarter of the memory of a hash map, and is
+    /// fast enough.
     by_text: Vec<u32>,
 }
 
@@ -73,7 +74,7 @@ impl Vocab {
         self.kinds.len()
     }
 
-    /// The text as stored; empty for ids out of range.
+    /// Returns the text as stored; empty for ids out of range.
     pub fn text(&self, id: u32) -> &str {
         self.tokens.get(id as usize).unwrap_or_default()
     }
@@ -82,7 +83,7 @@ impl Vocab {
         self.kinds.get(id as usize).copied().unwrap_or(TokenKind::Unused)
     }
 
-    /// Whether the file says what tokens are for.
+    /// Returns whether the file has the kinds of tokens.
     pub fn has_kinds(&self) -> bool {
         self.has_kinds
     }
@@ -93,13 +94,13 @@ impl Vocab {
         }
     }
 
-    /// The token with exactly this text.
+    /// Returns the token with exactly this text.
     pub fn id(&self, text: &str) -> Option<u32> {
         let at = self.by_text.binary_search_by(|&id| self.text(id).cmp(text)).ok()?;
         self.by_text.get(at).copied()
     }
 
-    /// The longest token that a text begins with, and its bytes: the ordered list is narrowed byte by byte.
+    /// Returns the longest token that is a prefix of a text, and its bytes. The ordered list is narrowed byte by byte.
     pub fn longest_prefix(&self, text: &str) -> Option<(u32, usize)> {
         let mut ids = &self.by_text[..];
         let mut longest = None;
@@ -115,7 +116,7 @@ impl Vocab {
         longest
     }
 
-    /// Ids ordered by text.
+    /// Returns the ids ordered by text.
     pub fn by_text(&self) -> &[u32] {
         &self.by_text
     }

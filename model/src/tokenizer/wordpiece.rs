@@ -1,7 +1,7 @@
-//! WordPiece: words, taken apart into the longest pieces that the vocabulary has. A word that cannot be taken apart as a
-//! whole is unknown.
+//! WordPiece: each word is split into the longest pieces of the vocabulary. A word that cannot be split completely is
+//! unknown.
 //!
-//! *Source*: Devlin et al., "BERT", 2019, and the tokenizer that was published with it.
+//! *Source*: Devlin et al., "BERT", 2019, and its published tokenizer.
 
 use regex_automata::meta::Regex;
 use unicode_normalization::char::decompose_canonical;
@@ -11,15 +11,16 @@ use super::spm::SPACE;
 use super::vocab::Vocab;
 use crate::gguf::Metadata;
 
-/// Longer words are unknown, as published; the work for each byte of text stays bounded.
+/// Most characters of a word; longer ones are unknown, as in the published tokenizer. It bounds the work for each byte
+/// of text.
 const MAX_CHARS: usize = 100;
 
-/// What a text loses: what cannot be seen, but for white space.
+/// Invisible characters that are removed, except for white space.
 const UNSEEN: &str = r"[[\x00\x{FFFD}\p{Cc}\p{Cf}\p{Co}]--[\t\n\r]]+";
-/// Likewise, with accents.
+/// Invisible characters and accents that are removed, except for white space.
 const UNSEEN_OR_ACCENT: &str = r"[[\x00\x{FFFD}\p{Cc}\p{Cf}\p{Co}\p{Mn}]--[\t\n\r]]+";
 
-/// What is a word by itself: punctuation, symbols of ASCII, ideographs.
+/// Characters that are words by themselves: punctuation, ASCII symbols, and ideographs.
 macro_rules! single {
     () => {
         concat!(
@@ -40,6 +41,8 @@ pub(super) struct WordPiece {
 }
 
 impl WordPiece {
+    /// Builds the tokenizer.
+    ///
     /// *Errors*: the description is malformed.
     pub fn from_metadata(metadata: &Metadata, unknown: Option<u32>) -> Result<WordPiece, TokenizerError> {
         let flag = |key: &str| metadata.get::<bool>(&format!("tokenizer.ggml.normalizer.{key}"));
@@ -55,7 +58,7 @@ impl WordPiece {
         })
     }
 
-    /// The tokens of a text without special ones.
+    /// Tokenizes a text that has no special tokens.
     pub fn encode(&self, vocab: &Vocab, text: &str, out: &mut Vec<u32>) {
         let text = self.normalize(text);
         for word in self.word.find_iter(&text) {
@@ -63,7 +66,7 @@ impl WordPiece {
         }
     }
 
-    /// The text without what cannot be seen, and without case and accents where the vocabulary has none.
+    /// Removes invisible characters and, depending on the vocabulary, case and accents.
     fn normalize(&self, text: &str) -> String {
         let mut decomposed = String::with_capacity(text.len());
         for c in text.chars() {

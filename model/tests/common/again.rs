@@ -1,4 +1,4 @@
-//! Texts that go back to what a prompt left, and on from there.
+//! Sessions that are rewound to the end of a prompt, and continue from there.
 
 use std::rc::Rc;
 
@@ -7,14 +7,14 @@ use backend_api::Backend;
 
 use super::{Fixture, NativeHost, block_on, load, models};
 
-/// A prompt answered again, and a conversation that goes on, take up what the prompt left: what is computed again is the
-/// prompt's last token, or that and the answer. Both give bit for bit what a text gives that never went anywhere else.
+/// A prompt is answered again, and a conversation continues, from what the prompt left. Only the prompt's last token,
+/// or that token and the answer, is recomputed. Both results equal those of an undisturbed session, bit for bit.
 pub fn again(name: &str, backend: &Rc<dyn Backend>) {
     let manifest: Vec<Fixture> = serde_json::from_slice(&models("fixtures/manifest.json")).unwrap();
     let Fixture { n_ctx, tokens, .. } = manifest.into_iter().find(|f| f.model == format!("{name}.gguf")).unwrap();
     let model = load(models(&format!("fixtures/{name}.gguf")), Some(n_ctx), backend.clone());
     let host = NativeHost::default();
-    // The front of the prompt has no head, as in a prefill; the rest has the logits.
+    // The front of the prompt has no head, as in a prefill. The rest returns the logits.
     let undisturbed = |front: &[u32], rest: &[u32]| {
         let mut session = Session::new(model.clone()).unwrap();
         block_on(session.logits(front, false, &host)).unwrap();
@@ -43,7 +43,7 @@ pub fn again(name: &str, backend: &Rc<dyn Backend>) {
         assert_eq!(answer(&mut session, rest).tokens, first, "{name}: the same answer");
     }
 
-    // The next turn keeps the answer but for its last token, and each leaves a checkpoint of its own.
+    // The next turn keeps the answer except for its last token, and each turn leaves a checkpoint.
     let mut turn = [prompt, &first[..5], more].concat();
     for _ in 0..7 {
         let rest = session.resume(&turn).to_vec();
@@ -57,7 +57,7 @@ pub fn again(name: &str, backend: &Rc<dyn Backend>) {
         let made = answer(&mut session, &rest).tokens;
         turn.extend(made.iter().chain(&more[..3]));
     }
-    // Far back, nothing is left to begin with.
+    // A common beginning before all checkpoints cannot be reused.
     let other = [&prompt[..4], &more[..2]].concat();
     assert_eq!(session.resume(&other), other, "{name}: another text");
 }

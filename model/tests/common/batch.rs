@@ -1,23 +1,23 @@
-//! Texts that advance together.
+//! Batches of sequences.
 
 use super::*;
 use anygpu_model::{Batch, Sampling};
 use backend_api::run::{Local, join};
 
-/// New tokens of each text.
+/// New tokens of each sequence.
 const TOKENS: usize = 24;
 
 fn model(name: &str, kv_cache: &str, backend: &Rc<dyn Backend>) -> Rc<Model> {
     let bytes = models(&format!("fixtures/{name}.gguf"));
-    // A context that is not round.
+    // The context is not a multiple of the alignment.
     let recipe = Recipe::new(&Gguf::from_bytes(&bytes).unwrap(), Some(90)).unwrap();
     let recipe = recipe.with_kv_cache(kv_cache.parse().unwrap());
     let host = NativeHost::default();
     Rc::new(block_on(Model::load(&BytesSource(bytes), recipe, backend.clone(), &host, &mut |_, _| {})).unwrap())
 }
 
-/// Texts of different lengths, drawn and greedy, have the tokens and the states, bit for bit, that each has by itself; and most
-/// steps are taken together. A backend that takes a step for each says so.
+/// Sequences of different lengths, sampled and greedy, have the same tokens and states as each one alone, bit for bit,
+/// and most steps are batched. A backend that does not batch refuses.
 pub fn batch(name: &str, kv_cache: &str, backend: &Rc<dyn Backend>) {
     let (model, host) = (model(name, kv_cache, backend), NativeHost::default());
     if backend.info().batch_rows == 1 {
@@ -50,7 +50,7 @@ pub fn batch(name: &str, kv_cache: &str, backend: &Rc<dyn Backend>) {
 
     let mut batch = Batch::new(model.clone(), count).unwrap();
     let answer = &answer;
-    // Again with programs that are there, and in caches with other texts in them.
+    // The second round uses compiled programs, and caches that had other sequences in them.
     for round in 0..2 {
         let before = batch.steps();
         let each = batch.sessions_mut().iter_mut().enumerate();
@@ -63,7 +63,8 @@ pub fn batch(name: &str, kv_cache: &str, backend: &Rc<dyn Backend>) {
         }
         let (steps, rows) = batch.steps();
         let (steps, rows) = (steps - before.0, rows - before.1);
-        // The first token of each comes with its prompt; a step may be of those that draw, or of the others, alone.
+        // The first token of each sequence comes with its prompt. A step may have only the sampling sequences, or only
+        // the others.
         let all: usize = (0..count).map(|i| TOKENS - 3 * i - 1).sum();
         assert!(rows as usize > all / 2 && rows as usize <= all + count * 8, "{rows} rows of {all}");
         assert!(3 * steps < 2 * rows, "{steps} steps for {rows} rows");
@@ -71,13 +72,13 @@ pub fn batch(name: &str, kv_cache: &str, backend: &Rc<dyn Backend>) {
     let why = Batch::new(model.clone(), 9).err().unwrap().to_string();
     assert!(why.contains("2 to 8"), "{why}");
     drop(batch);
-    // Memory that reads go through stays.
+    // The memory of read buffers stays allocated.
     let memory = backend.stats().memory;
     drop(Batch::new(model.clone(), count).unwrap());
     assert_eq!(backend.stats().memory, memory, "memory of a batch");
 }
 
-/// A model whose steps rewrite states has no batch, and says why, where others have one.
+/// A model with recurrent states cannot be batched, and the error says so on backends that batch.
 pub fn no_batch(name: &str, backend: &Rc<dyn Backend>) {
     let why = Batch::new(model(name, "f32", backend), 2).err().unwrap().to_string();
     assert!(why.contains(if backend.info().batch_rows == 1 { "cannot advance together" } else { "rewrite" }), "{why}");

@@ -1,4 +1,4 @@
-//! Sessions of stages, one behind the other, on one backend or several: together they are one machine.
+//! Sessions of pipeline stages on one backend or several, which together compute the model.
 
 use std::rc::Rc;
 
@@ -10,7 +10,7 @@ use backend_api::{Backend, Update};
 
 use super::{Fixture, NativeHost, block_on, load, models};
 
-/// Tokens of the prompt, in pieces: the second takes several steps, as in a session of the whole model.
+/// Tokens of the prompt, in two parts. The second one takes several steps, as in a session of the whole model.
 const PIECES: [usize; 2] = [8, 3];
 
 /// Input of a stage.
@@ -22,7 +22,7 @@ struct Given {
     choose: bool,
 }
 
-/// A stage with a text, and what it was given so far.
+/// A stage with its session, and all inputs so far.
 struct Link {
     session: StageSession,
     kept: Vec<Given>,
@@ -67,7 +67,7 @@ impl Subject {
         Rc::new(block_on(Model::load(&source, recipe, backend.clone(), &host, &mut |_, _| {})).unwrap())
     }
 
-    /// The model cut at these blocks, on one backend after the other.
+    /// Loads the stages of the model, cut at these blocks, on the backends in turn.
     fn models(&self, cuts: &[usize], backends: &[Rc<dyn Backend>]) -> Vec<Rc<Model>> {
         let n = self.recipe().n_blocks();
         let borders = [&[0], cuts, &[n]].concat();
@@ -78,7 +78,7 @@ impl Subject {
         borders.windows(2).enumerate().map(stage).collect()
     }
 
-    /// Where it can be cut: in two, in three, and everywhere.
+    /// Returns where the model can be cut: in two, in three, and everywhere.
     fn cuts(&self) -> Vec<Vec<usize>> {
         let (recipe, n) = (self.recipe(), self.recipe().n_blocks());
         let places: Vec<usize> = (1..n).filter(|k| (*k..n).all(|block| recipe.keys_of(block) >= *k)).collect();
@@ -90,7 +90,7 @@ impl Subject {
     }
 }
 
-/// The stages of one text.
+/// Stages of one sequence.
 struct Chain {
     links: Vec<Link>,
     tokens: Vec<u32>,
@@ -103,7 +103,7 @@ impl Chain {
         Chain { links: models.iter().map(link).collect(), tokens: Vec::new(), told: Vec::new() }
     }
 
-    /// One step of all stages.
+    /// Takes a step in all stages.
     fn step(&mut self, position: usize, tokens: &[u32], choose: bool) {
         let (mut hidden, last) = (Vec::new(), self.links.len() - 1);
         for (at, link) in self.links.iter_mut().enumerate() {
@@ -132,7 +132,7 @@ impl Chain {
         }
     }
 
-    /// Goes on until there are so many tokens.
+    /// Decodes until there are so many tokens.
     fn decode(&mut self, prompt: &[u32], count: usize) {
         while self.tokens.len() < count {
             self.step(prompt.len() + self.tokens.len() - 1, &[self.tokens[self.tokens.len() - 1]], true);
@@ -146,7 +146,7 @@ fn session(model: &Rc<Model>, seam: Seam, options: &GenerateOptions) -> StageSes
     session
 }
 
-/// Greedy, and drawn with everything that changes the chances of tokens.
+/// Returns greedy options, and sampled ones with all adjustments.
 fn ways(tokens: usize) -> [GenerateOptions; 2] {
     let greedy =
         GenerateOptions { max_tokens: Some(tokens), stop_tokens: Some(Vec::new()), ..GenerateOptions::default() };
@@ -161,8 +161,8 @@ fn ways(tokens: usize) -> [GenerateOptions; 2] {
     [greedy.clone(), GenerateOptions { sampling, adjust, log_probs: Some(2), ..greedy }]
 }
 
-/// A model in stages that hand over what they computed gives the text of the whole model; `exactly` means that
-/// probabilities are the same to the last bit, too.
+/// A model in stages gives the tokens of the whole model. With `exactly`, probabilities are the same to the last bit,
+/// too.
 pub fn chain(name: &str, backends: &[Rc<dyn Backend>], tokens: usize, exactly: bool) {
     let subject = Subject::new(name);
     let prompt = &subject.prompt;
@@ -174,7 +174,7 @@ pub fn chain(name: &str, backends: &[Rc<dyn Backend>], tokens: usize, exactly: b
     });
     for cuts in subject.cuts() {
         let models = subject.models(&cuts, backends);
-        // Both texts at a time: each has states of its own in every stage.
+        // Both sequences run at the same time, with states of their own in every stage.
         let mut chains = ways.each_ref().map(|options| Chain::new(&models, Seam::F32, options));
         chains.iter_mut().for_each(|chain| chain.prefill(prompt));
         for count in 1..=tokens {
@@ -189,8 +189,8 @@ pub fn chain(name: &str, backends: &[Rc<dyn Backend>], tokens: usize, exactly: b
     }
 }
 
-/// A stage that is lost in the middle of a text goes on elsewhere: from its states, which its backend had saved, and from
-/// nothing but what it was given. The text stays the same.
+/// A stage that is lost in the middle of a sequence is replaced on another backend, from saved states or from its
+/// earlier inputs. The tokens stay the same.
 pub fn lost(name: &str, seam: Seam, backends: &[Rc<dyn Backend>], spare: &Rc<dyn Backend>, tokens: usize) {
     let subject = Subject::new(name);
     let (prompt, host) = (&subject.prompt, NativeHost::default());
@@ -211,7 +211,7 @@ pub fn lost(name: &str, seam: Seam, backends: &[Rc<dyn Backend>], spare: &Rc<dyn
         let bytes = block_on(chain.links[at].session.export(0, &host)).unwrap().to_bytes();
         let saved = chain.links[at].kept.len();
         chain.decode(prompt, tokens / 2);
-        // Asked for again, a step gives what it gave, and nothing moves.
+        // A repeated step returns the same output and does not advance.
         let link = &mut chain.links[at];
         let (given, end) = (link.kept[link.kept.len() - 1].clone(), link.session.position());
         let twice = [link.again(&given), link.again(&given)];
@@ -232,7 +232,7 @@ pub fn lost(name: &str, seam: Seam, backends: &[Rc<dyn Backend>], spare: &Rc<dyn
     }
 }
 
-/// A text that goes back and on again is the same, from as far back as states allow.
+/// A sequence that is rewound and continued is the same, from as far back as states allow.
 pub fn back(name: &str, backend: &Rc<dyn Backend>) {
     let subject = Subject::new(name);
     let (prompt, [options, _]) = (&subject.prompt, ways(8));
@@ -246,7 +246,7 @@ pub fn back(name: &str, backend: &Rc<dyn Backend>) {
         let rewrites = states.iter().any(|state| state.update != Update::Append);
         let to = link.session.rewind(PIECES[0]).unwrap();
         assert_eq!(to, if rewrites { 0 } else { PIECES[0] }, "{name}");
-        // The prompt again, from there on.
+        // The prompt is computed again from that position.
         link.kept.truncate(PIECES.len());
         link.kept.clone().iter().filter(|given| given.position >= to).for_each(|given| drop(link.again(given)));
     }

@@ -1,12 +1,12 @@
-//! Drafts that are verified in one step.
+//! Tests of speculative decoding.
 
 use super::*;
 use anygpu_model::{Finish, Sampling, Tokenizer};
 use backend_api::Format;
 use std::cell::Cell;
 
-/// With drafts a text has the tokens and the states, bit for bit, that it has without, drafts of so many tokens at most;
-/// gives how many steps they saved.
+/// A text with drafts has the same tokens and states as without, bit for bit, for drafts of these lengths. Returns how
+/// many steps drafts saved.
 pub fn drafts(name: &str, kv_cache: &str, backend: &Rc<dyn Backend>, lengths: &[usize]) -> usize {
     let bytes = models(&format!("fixtures/{name}.gguf"));
     let recipe = Recipe::new(&Gguf::from_bytes(&bytes).unwrap(), Some(256)).unwrap();
@@ -16,7 +16,7 @@ pub fn drafts(name: &str, kv_cache: &str, backend: &Rc<dyn Backend>, lengths: &[
     let model = Rc::new(model);
     let prompt: Vec<u32> = (0..40).map(|at| (at % 9 * 7 + 3) % n_vocab).collect();
     let random = Sampling::Random { temperature: 0.6, top_k: 4, top_p: 0.9, seed: 11 };
-    // Some backends draft late.
+    // Some backends draft only after many correct guesses.
     let (len, ends) = if backend.info().verify_after > 0 { (190, 150..152) } else { (86, 20..28) };
     let mut saved = 0;
     for sampling in [Sampling::Greedy, random] {
@@ -32,7 +32,7 @@ pub fn drafts(name: &str, kv_cache: &str, backend: &Rc<dyn Backend>, lengths: &[
             };
             let mut session = Session::with_capacity(model.clone(), 16).unwrap();
             let generation = block_on(session.generate(&prompt, &options, None, &host, &mut |_| {})).unwrap();
-            // What comes after it, too: the last steps left their rows behind.
+            // The continuation must be the same, too: the last steps left rows of rejected tokens.
             let text = [&prompt[..], &generation.tokens].concat();
             let rest = session.resume(&text).to_vec();
             let logits = block_on(session.logits(&rest, false, &host)).unwrap();
@@ -48,7 +48,7 @@ pub fn drafts(name: &str, kv_cache: &str, backend: &Rc<dyn Backend>, lengths: &[
             assert!(drafted.accepted_tokens <= drafted.drafted_tokens);
             saved += drafted.accepted_tokens;
         }
-        // A text that ends in the middle of a draft.
+        // The text ends in the middle of a draft.
         for max_tokens in ends.clone() {
             assert_eq!(answer(7, max_tokens).2.tokens, plain.tokens[..max_tokens], "{name}: {max_tokens} tokens");
         }
@@ -56,7 +56,8 @@ pub fn drafts(name: &str, kv_cache: &str, backend: &Rc<dyn Backend>, lengths: &[
     saved
 }
 
-/// The built-in model, or one that agrees with it here and there: of some blocks of weights a bit of each number is another.
+/// Loads the built-in model or, without `is_exact`, a variant that agrees with it only sometimes: one bit of each
+/// number in some blocks of weights is flipped.
 fn gab(backend: &Rc<dyn Backend>, is_exact: bool) -> (Rc<Model>, Tokenizer) {
     let mut bytes = models("gab-q4_0.gguf");
     let gguf = Gguf::from_bytes(&bytes).unwrap();
@@ -73,14 +74,14 @@ fn gab(backend: &Rc<dyn Backend>, is_exact: bool) -> (Rc<Model>, Tokenizer) {
     (Rc::new(model), tokenizer)
 }
 
-/// A small model drafts: whether it agrees with the model or not, a conversation has the tokens and the states, bit for bit,
-/// that it has without, over turns, cancelled and stopped answers, and back at an earlier turn.
+/// A draft model drafts. Whether it agrees with the model or not, a conversation has the same tokens and states as
+/// without drafts, bit for bit: over turns, with cancelled and stopped answers, and rewound to an earlier turn.
 pub fn drafts_by_model(backend: &Rc<dyn Backend>, is_drawn: bool, is_exact: bool) {
     let host = NativeHost::default();
     let (model, tokenizer) = gab(backend, true);
     let random = Sampling::Random { temperature: 0.9, top_k: 20, top_p: 0.95, seed: 7 };
     let sampling = if is_drawn { random } else { Sampling::Greedy };
-    // Each draft is taken for cheap, so that there are many.
+    // Drafts count as cheap, so that there are many.
     let talk = |draft: Option<&Rc<Model>>| {
         let mut session = Session::with_capacity(model.clone(), 16).unwrap();
         draft.iter().for_each(|draft| {

@@ -1,4 +1,4 @@
-//! Known answers of embedding models.
+//! Reference results of embedding models.
 
 use std::rc::Rc;
 
@@ -17,7 +17,7 @@ struct Fixture {
     pooling: String,
 }
 
-/// A model on a backend, with the pooling of its file or another one.
+/// Loads a model on a backend, with the pooling of its file or another one.
 fn embedder(bytes: &[u8], n_ctx: usize, pooling: Option<Pooling>, backend: &Rc<dyn Backend>) -> Embedder {
     let recipe = Recipe::new(&Gguf::from_bytes(bytes).unwrap(), Some(n_ctx)).unwrap();
     let recipe = pooling.into_iter().fold(recipe, |recipe, pooling| recipe.with_pooling(pooling).unwrap());
@@ -30,13 +30,13 @@ fn embed(embedder: &mut Embedder, tokens: &[u32]) -> Embedding {
     block_on(embedder.embed(tokens, &NativeHost::default())).unwrap()
 }
 
-/// The error of a direction.
+/// Returns the difference of two directions.
 fn apart(found: &[f32], expected: &[f32]) -> f64 {
     let direction = |values: &[f32]| Embedding { values: values.to_vec(), width: values.len() }.normalized().values;
     nmse(&direction(found), &direction(expected))
 }
 
-/// A tiny model's embedding against llama.cpp's; whatever the program's rows beyond the text's hold; and pooled in each way.
+/// Compares a tiny model's embedding with llama.cpp's, with any contents in the unused rows, and with each pooling.
 pub fn embedding(name: &str, backend: &Rc<dyn Backend>) {
     let manifest: Vec<Fixture> = serde_json::from_slice(&models("fixtures/embeddings.json")).unwrap();
     let fixture = manifest.into_iter().find(|f| f.model == format!("{name}.gguf")).unwrap();
@@ -51,7 +51,7 @@ pub fn embedding(name: &str, backend: &Rc<dyn Backend>) {
     println!("{name}: NMSE {error:.1e}");
     assert!(error <= 1e-6, "{name}: NMSE {error:.2e}");
 
-    // The history keeps the tokens of a longer text, which the rows beyond the short one's are then made of.
+    // The history keeps the tokens of a longer text, so the unused rows of the short one are computed from them.
     let longer: Vec<u32> = tokens.iter().chain(tokens).rev().take(fixture.n_ctx).copied().collect();
     embed(&mut padded, &longer);
     let exact = embed(&mut embedder(&bytes, tokens.len(), None, backend), tokens);
@@ -83,7 +83,7 @@ pub fn embedding(name: &str, backend: &Rc<dyn Backend>) {
     assert!(matches!(refused(&mut padded, &[1 << 30]), ModelError::Token { .. }));
 }
 
-/// A text's embedding is the same after another text, even where steps rewrite states.
+/// The embedding of a text does not depend on the text before, even with recurrent states.
 pub fn embedding_again(name: &str, backend: &Rc<dyn Backend>) {
     let mut embedder = embedder(&models(&format!("fixtures/{name}.gguf")), 64, Some(Pooling::Last), backend);
     let first = embed(&mut embedder, &[22, 85, 1]);
@@ -92,7 +92,7 @@ pub fn embedding_again(name: &str, backend: &Rc<dyn Backend>) {
     assert_eq!(embed(&mut embedder, &[22, 85, 1]), first, "{name}");
 }
 
-/// all-MiniLM-L6-v2: the tokens of texts as published, and embeddings that point where the exact ones do.
+/// Tests all-MiniLM-L6-v2: the published tokens of texts, and embeddings with the direction of the exact ones.
 pub fn minilm(backend: &Rc<dyn Backend>) {
     #[derive(serde::Deserialize)]
     struct Case {
@@ -109,7 +109,7 @@ pub fn minilm(backend: &Rc<dyn Backend>) {
     let mut least = 1.0f64;
     for Case { text, tokens, embedding } in &cases {
         assert_eq!(&tokenizer.encode(text, true, true), tokens, "{text:?}");
-        // Of vectors of length 1, the squared distance is twice what the cosine lacks.
+        // For vectors of length 1, the squared distance is twice the difference of the cosine to 1.
         let cosine = 1.0 - apart(&embed(&mut embedder, tokens).values, embedding) / 2.0;
         assert!(cosine >= 0.9999, "{text:?}: cosine {cosine}");
         least = least.min(cosine);

@@ -1,12 +1,12 @@
-//! KV caches that grow with the text.
+//! Tests of growing KV caches.
 
 use super::*;
 use anygpu_model::Generation;
 use anygpu_model::arch::HISTORY;
 use backend_api::Update;
 
-/// A text whose caches grow again and again has the logits and the tokens, bit for bit, of one that had room for all of it
-/// from the beginning; and it takes less memory as long as it is short.
+/// A text whose caches grow repeatedly has the same logits and tokens, bit for bit, as one whose caches were large from
+/// the beginning. It takes less memory while it is short.
 pub fn growing(name: &str, kv_cache: &str, backend: &Rc<dyn Backend>) {
     const TEXT: usize = 70;
     let bytes = models(&format!("fixtures/{name}.gguf"));
@@ -40,13 +40,13 @@ pub fn growing(name: &str, kv_cache: &str, backend: &Rc<dyn Backend>) {
 
     let tokens = answer(&mut large).tokens;
     assert_eq!(answer(&mut small).tokens, tokens, "{name}: decoded from 5 tokens to 45");
-    // Some in one step, some one by one, past several ends of what there was room for.
+    // Tokens are added in one step or one by one, beyond several sizes of the caches.
     let (mut ours, mut theirs) = (with_room(2), with_room(256));
     for part in [&text[..1], &text[1..4], &text[4..20], &text[20..21], &text[21..22], &text[22..TEXT]] {
         let found = block_on(ours.logits(part, true, &host)).unwrap();
         assert!(found == block_on(theirs.logits(part, true, &host)).unwrap(), "{name} with {kv_cache}: other logits");
     }
-    // What is saved has only what the text has, and goes on where there is no room for it yet.
+    // A snapshot has only the rows of the text, and can be loaded into smaller caches.
     let snapshot = block_on(ours.export(&text, 0, &host)).unwrap();
     assert!(snapshot == block_on(theirs.export(&text, 0, &host)).unwrap(), "{name}: other states");
     let mut back = with_room(1);

@@ -1,4 +1,4 @@
-//! Known answers of whole models, for any backend.
+//! Tests of whole models against reference results, for any backend.
 
 use std::future::Future;
 use std::path::{Path, PathBuf};
@@ -37,7 +37,7 @@ pub use stages::stages;
 pub use states::convolution;
 pub use turns::{saving, turns};
 
-/// Runs a future that makes progress whenever it is polled.
+/// Polls a future until it is ready, without waiting for wakers.
 pub fn block_on<F: Future>(future: F) -> F::Output {
     let mut future = pin!(future);
     loop {
@@ -47,7 +47,7 @@ pub fn block_on<F: Future>(future: F) -> F::Output {
     }
 }
 
-/// A file of the repository's `models` folder.
+/// Reads a file of the repository's `models` folder.
 pub fn models(file: &str) -> Vec<u8> {
     let path = root().join("models").join(file);
     std::fs::read(&path).unwrap_or_else(|e| panic!("models/{file}: {e}; fetch it with `cargo xtask models`"))
@@ -57,12 +57,12 @@ fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("..")
 }
 
-/// A model on a backend.
+/// Loads a model on a backend.
 pub fn load(bytes: Vec<u8>, n_ctx: Option<usize>, backend: Rc<dyn Backend>) -> Rc<Model> {
     load_from(&BytesSource(bytes), n_ctx, backend)
 }
 
-/// A model from any source on a backend.
+/// Loads a model from any source on a backend.
 pub fn load_from(source: &dyn ByteSource, n_ctx: Option<usize>, backend: Rc<dyn Backend>) -> Rc<Model> {
     let gguf = block_on(Gguf::read(source)).unwrap();
     let recipe = Recipe::new(&gguf, n_ctx).unwrap();
@@ -74,7 +74,7 @@ pub fn load_from(source: &dyn ByteSource, n_ctx: Option<usize>, backend: Rc<dyn 
     let loaded = backend.stats().memory;
     assert_eq!(loaded - before, planned.weights, "bytes of weights");
     let model = Rc::new(model);
-    // What a text takes, and what remains of it.
+    // A session is created and dropped, to see that its memory is freed.
     if model.recipe().pooling().is_none() {
         drop(Session::new(model.clone()).unwrap());
         assert_eq!(backend.stats().memory, loaded, "bytes after a text");
@@ -85,7 +85,7 @@ pub fn load_from(source: &dyn ByteSource, n_ctx: Option<usize>, backend: Rc<dyn 
     model
 }
 
-/// Squared differences over squared reference values.
+/// Returns the squared differences divided by the squared reference values.
 pub fn nmse(found: &[f32], reference: &[f32]) -> f64 {
     compare::nmse(&found.into(), &reference.into()).unwrap()
 }
@@ -107,7 +107,7 @@ struct Fixture {
     nmse_vs_float64_numpy: f64,
 }
 
-/// A KV cache in each codec: near the exact one, and the same as that of the plain CPU.
+/// Tests the KV cache in each codec: close to the exact one, and equal to that of the plain CPU backend.
 pub fn codecs(name: &str, backend: Rc<dyn Backend>) {
     let manifest: Vec<Fixture> = serde_json::from_slice(&models("fixtures/manifest.json")).unwrap();
     let fixture = manifest.into_iter().find(|f| f.model == format!("{name}.gguf")).unwrap();
@@ -121,7 +121,7 @@ pub fn codecs(name: &str, backend: Rc<dyn Backend>) {
             let (source, host) = (BytesSource(bytes), NativeHost::default());
             let model = block_on(Model::load(&source, recipe, backend.clone(), &host, &mut |_, _| {})).unwrap();
             let mut session = Session::new(Rc::new(model)).unwrap();
-            // A prefill, then rows that are decoded one by one.
+            // The first half is prefilled, the rest is decoded one token at a time.
             let (front, rest) = fixture.tokens.split_at(fixture.tokens.len() / 2);
             let mut logits = block_on(session.logits(front, true, &host)).unwrap();
             for token in rest {
@@ -132,18 +132,18 @@ pub fn codecs(name: &str, backend: Rc<dyn Backend>) {
         let (ours, theirs) = (logits(&backend), logits(&plain));
         let (off, apart) = (nmse(&ours, &exact), nmse(&ours, &theirs));
         println!("{name} with a cache of {}: NMSE {off:.1e}, {apart:.1e} from the CPU's", codec.spec().name);
-        // Numbers spread evenly over 2^b levels are off by 4^-b of their square; tiny models make several times as much of it.
+        // Rounding to 2^b levels has a relative squared error of 4^-b. Tiny models amplify it several times.
         let bits = codec.spec().levels.map_or(11, |levels| levels.bits);
         let most = (16.0 * 0.25f64.powi(bits as i32)).max(1e-3);
         assert!(off <= most, "{name} with {}: NMSE {off:.2e}", codec.spec().name);
-        // Rounding before it may move a number by a level, here and there: far less than what all levels cost.
+        // Earlier rounding may move a few numbers by a level, which is far less than the error of the codec.
         let few = codec.spec().tolerance.max(off / 100.0);
         assert!(apart <= few, "{name} with {}: NMSE {apart:.2e} from the CPU's", codec.spec().name);
     }
 }
 
-/// A tiny model's logits at every position, prefilled at once, token by token, and in two parts, against llama.cpp's,
-/// in each context that the manifest lists.
+/// Compares a tiny model's logits at every position with llama.cpp's: prefilled at once, token by token, and in two
+/// parts, in each context that the manifest lists.
 pub fn fixture(name: &str, backend: Rc<dyn Backend>) {
     let manifest: Vec<Fixture> = serde_json::from_slice(&models("fixtures/manifest.json")).unwrap();
     let contexts: Vec<_> = manifest.into_iter().filter(|f| f.model == format!("{name}.gguf")).collect();
@@ -169,9 +169,9 @@ fn known_answers(name: &str, fixture: &Fixture, backend: Rc<dyn Backend>) {
     session.rewind(0);
     let last = block_on(session.logits(tokens, false, &host)).unwrap();
 
-    // llama.cpp quantises activations for quantised weights, so it is itself that far from exact, as the manifest says.
+    // llama.cpp quantises activations for quantised weights, so its own error is this large, as the manifest says.
     let limit = (1.1 * fixture.nmse_vs_float64_numpy).max(1e-6);
-    // Few positions scatter more than all of them.
+    // The error of a few positions varies more than that of all.
     let part = if limit <= 1e-6 { limit } else { 1e-2 };
     let noise = 4.0 * (limit as f32).sqrt();
     for (way, logits, reference, limit) in [
@@ -184,7 +184,7 @@ fn known_answers(name: &str, fixture: &Fixture, backend: Rc<dyn Backend>) {
         println!("{name} {way}: NMSE {error:.1e}");
         assert!(error <= limit, "{name} {way}: NMSE {error:.2e}");
         for (position, (ours, theirs)) in logits.chunks(n_vocab).zip(reference.chunks(n_vocab)).enumerate() {
-            // Where llama.cpp's error is as large as the gap between two tokens, either may be the best.
+            // If llama.cpp's error is as large as the gap between two tokens, either may be the best.
             let noise = noise * (theirs.iter().map(|x| x * x).sum::<f32>() / n_vocab as f32).sqrt();
             let gap = theirs[best(theirs)] - theirs[best(ours)];
             assert!(gap <= noise, "{name} {way}: the best token at {position} is off by {gap}, noise is {noise}");
@@ -192,12 +192,12 @@ fn known_answers(name: &str, fixture: &Fixture, backend: Rc<dyn Backend>) {
             assert!(error <= part, "{name} {way}: NMSE {error:.2e} at {position}");
         }
     }
-    // Ways of computing the same must agree far better than with an engine that quantises activations.
+    // Different ways to compute the same must agree far better than with an engine that quantises activations.
     let error = nmse(&one_by_one, &at_once);
     assert!(error <= 1e-9, "{name}: one by one differs from at once by NMSE {error:.2e}");
 }
 
-/// The embedded model's greedy tokens for all reference prompts, up to `n` of each.
+/// Compares the built-in model's greedy tokens for all reference prompts, up to `n` for each.
 pub fn gab(backend: Rc<dyn Backend>, n: usize) {
     let reference: serde_json::Value = serde_json::from_slice(&models("gab.reference.json")).unwrap();
     let cases = reference["files"]["gab-q4_0.gguf"].as_array().unwrap();
@@ -221,23 +221,23 @@ pub fn gab(backend: Rc<dyn Backend>, n: usize) {
     }
 }
 
-/// Returns how many prompts a device is given: slow ones get one, with fewer tokens.
+/// Returns how many prompts a device runs: slow ones run a single one, with fewer tokens.
 fn prompts(n: usize) -> usize {
     if n < 8 { 1 } else { usize::MAX }
 }
 
-/// SmolLM2's logits and greedy tokens, at most `n` for each prompt.
+/// Compares SmolLM2's logits and greedy tokens, at most `n` for each prompt.
 pub fn smollm2(backend: Rc<dyn Backend>, n: usize) {
     real("SmolLM2-135M-Instruct.Q4_1.gguf", "smollm2_f32.json", backend, n, prompts(n));
 }
 
-/// Tests Gemma 3 with 270M parameters, most of them its vocabulary's.
+/// Compares Gemma 3 with 270M parameters, most of which are embeddings.
 pub fn gemma3(backend: Rc<dyn Backend>, n: usize) {
     real("gemma-3-270m-q4_k_m.gguf", "gemma3_f32.json", backend, n, prompts(n));
 }
 
-/// A model's logits after each reference prompt, and its greedy tokens up to the first step where rounding may decide, at
-/// most `n` of each, for so many of the prompts.
+/// Compares a model's logits after each reference prompt, and its greedy tokens up to the first step at which rounding
+/// may decide. Runs at most `n` tokens for each of so many prompts.
 fn real(file: &str, reference: &str, backend: Rc<dyn Backend>, n: usize, prompts: usize) {
     let data = root().join("model/tests/data");
     let reference: serde_json::Value = serde_json::from_slice(&std::fs::read(data.join(reference)).unwrap()).unwrap();

@@ -9,9 +9,9 @@ use reference_cpu::{Cpu, Options};
 
 use super::{Fixture, block_on, models};
 
-/// Tokens that are generated.
+/// Number of generated tokens.
 const TOKENS: usize = 12;
-/// Tokens of them before the text is saved.
+/// Number of them before the text is saved.
 const DONE: usize = 5;
 
 fn session(fixture: &Fixture, kv_cache: KvCache, backend: &Rc<dyn Backend>) -> Session {
@@ -41,8 +41,8 @@ fn generate(session: &mut Session, prompt: &[u32], max_tokens: usize, done: &[u3
     all
 }
 
-/// A text that is saved in the middle of a sentence goes on as if it had not been: where it was, on the plain CPU, and
-/// back; whole and from parts.
+/// A text that is saved in the middle of a generation continues unchanged: on the same backend, on the plain CPU
+/// backend, and back; as a whole and in parts.
 pub fn saved(name: &str, kv_cache: &str, backend: &Rc<dyn Backend>) {
     let kv_cache: KvCache = kv_cache.parse().unwrap();
     let manifest: Vec<Fixture> = serde_json::from_slice(&models("fixtures/manifest.json")).unwrap();
@@ -56,7 +56,7 @@ pub fn saved(name: &str, kv_cache: &str, backend: &Rc<dyn Backend>) {
     let text = [prompt, &done].concat();
     let bytes = export(&mut here, &text, 0);
 
-    // From where it was saved, again, to the CPU, and from there back.
+    // It is loaded on the same backend and on the CPU, and from there back.
     let mut again = session(&fixture, kv_cache, backend);
     let mut cpu = session(&fixture, kv_cache, &plain);
     for other in [&mut again, &mut cpu] {
@@ -74,7 +74,7 @@ pub fn saved(name: &str, kv_cache: &str, backend: &Rc<dyn Backend>) {
         assert_eq!(generate(&mut again, &longer, TOKENS, &more), undisturbed, "{name}: back from the CPU");
     }
 
-    // What does not fit is refused, and leaves the text alone.
+    // A snapshot that does not fit is refused, and the session does not change.
     if kv_cache != KvCache::default() {
         let refused = import(&mut session(&fixture, KvCache::default(), backend), &bytes);
         assert!(matches!(refused, Err(ModelError::Snapshot(SnapshotError::Other { .. }))), "{refused:?}");
@@ -84,7 +84,7 @@ pub fn saved(name: &str, kv_cache: &str, backend: &Rc<dyn Backend>) {
     assert_eq!(generate(&mut again, &longer, TOKENS, &more), undisturbed, "{name}: after a refusal");
 }
 
-/// Whether it has states to which steps append, beside the history.
+/// Returns whether it has a KV cache beside the history.
 fn appends(fixture: &Fixture, kv_cache: KvCache, backend: &Rc<dyn Backend>) -> bool {
     let states = session(fixture, kv_cache, backend).model().recipe().states().unwrap();
     states.iter().filter(|state| state.update == backend_api::Update::Append).count() > 1

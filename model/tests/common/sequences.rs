@@ -1,4 +1,4 @@
-//! Texts that share a program must be what each is by itself.
+//! Sequences that share a program give the same results as each one alone.
 
 use std::rc::Rc;
 
@@ -9,12 +9,12 @@ use backend_api::{Backend, Kind, Program, Shape, StepParams, StorageDesc, Storag
 
 use super::{Fixture, NativeHost, block_on, load, models};
 
-/// Tokens that each text is continued by.
+/// New tokens of each sequence.
 const TOKENS: usize = 12;
-/// Rows of the program for prompts, of which none fills them.
+/// Rows of the program for prompts; no prompt fills them.
 const ROWS: usize = 16;
 
-/// The storages of a model's states, by name.
+/// Storages of a model's states, by name.
 struct States<'a>(&'a dyn Backend, Vec<(String, StorageId)>);
 
 impl<'a> States<'a> {
@@ -66,8 +66,8 @@ fn refuses_what_is_not_shared(model: &Model, plan: &backend_api::Plan, bound: &[
     assert!(why(&[]).contains("not for none"));
 }
 
-/// Three sampled texts of a tiny model, of different lengths and seeds, advanced together by one program for prompts and one
-/// for tokens, against sessions of their own on the same backend.
+/// Compares three sampled sequences of a tiny model, of different lengths and seeds, with sessions of their own on the
+/// same backend. The sequences advance together by one program for prompts and one for tokens.
 pub fn sequences(name: &str, backend: &Rc<dyn Backend>) {
     let manifest: Vec<Fixture> = serde_json::from_slice(&models("fixtures/manifest.json")).unwrap();
     let Fixture { n_ctx, tokens, .. } = manifest.into_iter().find(|f| f.model == format!("{name}.gguf")).unwrap();

@@ -1,4 +1,4 @@
-//! Texts that outgrow the context, of which the oldest tokens make room.
+//! Tests of context shifts: texts that outgrow the context, whose oldest tokens are dropped.
 
 use std::rc::Rc;
 
@@ -11,11 +11,11 @@ use reference_cpu::{Cpu, Options};
 use super::{Fixture, NativeHost, block_on, load, models};
 
 const N_CTX: usize = 24;
-/// Tokens that never go.
+/// Number of first tokens that stay.
 const KEEP: usize = 3;
-/// Half of the others.
+/// Number of tokens that a shift drops: half of the others.
 const STEP: usize = 10;
-/// Tokens that are generated: room is made for them three times.
+/// Number of generated tokens: enough for three shifts.
 const TOKENS: usize = 46;
 
 struct Text {
@@ -24,7 +24,8 @@ struct Text {
 }
 
 impl Text {
-    /// Generates what follows a text; every token is told once, and what was dropped before it is computed.
+    /// Generates the continuation of a text. Checks that each token is reported once, and each shift before it is
+    /// computed.
     fn generate(&self, session: &mut Session, text: &[u32], change: &dyn Fn(&mut GenerateOptions)) -> Generation {
         let mut options = self.options.clone();
         change(&mut options);
@@ -47,8 +48,7 @@ impl Text {
         generation
     }
 
-    /// Generates anew each time, from the tokens that the generation before leaves, and from its first computation
-    /// on.
+    /// Generates without shifts: starts anew after each one, from the tokens that it leaves.
     fn by_hand(&self, session: &mut Session) -> (Vec<u32>, Vec<u32>) {
         let (mut context, mut made) = (self.prompt.clone(), Vec::new());
         loop {
@@ -70,8 +70,8 @@ impl Text {
     }
 }
 
-/// A text of which tokens make room is, bit for bit, that of fresh generations from what is left; it goes on where it
-/// was broken off, every so many tokens and around the first place where room was made, and where it was saved.
+/// A shifted text equals fresh generations from the remaining tokens, bit for bit. It can be resumed after every
+/// `every` tokens, around the first shift, and from snapshots.
 pub fn shift(name: &str, backend: &Rc<dyn Backend>, every: usize) {
     let manifest: Vec<Fixture> = serde_json::from_slice(&models("fixtures/manifest.json")).unwrap();
     let fixture = manifest.into_iter().find(|f| f.model == format!("{name}.gguf")).unwrap();
@@ -79,7 +79,7 @@ pub fn shift(name: &str, backend: &Rc<dyn Backend>, every: usize) {
     let model = load(file(), Some(N_CTX), backend.clone());
     let session = || Session::new(model.clone()).unwrap();
     let sampling = Sampling::Random { temperature: 1.0, top_k: 0, top_p: 1.0, seed: 11 };
-    // Software GPUs are slow: of the greedy text they tell nothing that the other does not.
+    // Software GPUs are slow, and the greedy text shows nothing that the other does not.
     for sampling in [sampling, Sampling::Greedy].into_iter().take(if every == 1 { 2 } else { 1 }) {
         let options = GenerateOptions {
             max_tokens: Some(TOKENS),
@@ -99,7 +99,7 @@ pub fn shift(name: &str, backend: &Rc<dyn Backend>, every: usize) {
             assert_eq!(whole.context(&[prompt, &expected].concat()), context);
         }
 
-        // Broken off anywhere, in a session that knows nothing of it.
+        // The text is interrupted anywhere, and resumed in a different session.
         let mut other = session();
         for done in (0..=TOKENS).filter(|done| done % every == 0 || (16..=18).contains(done)) {
             let known = [prompt, &expected[..done]].concat();
@@ -110,7 +110,7 @@ pub fn shift(name: &str, backend: &Rc<dyn Backend>, every: usize) {
             assert_eq!((dropped_tokens, times), (3 * STEP, 3));
         }
 
-        // Saved after room was made once and twice, and loaded here and on another backend.
+        // The text is saved after one and after two shifts, and loaded here and on another backend.
         for done in [20, 35] {
             let mut here = session();
             let begun = text.generate(&mut here, prompt, &|options| options.max_tokens = Some(done));
@@ -130,7 +130,7 @@ pub fn shift(name: &str, backend: &Rc<dyn Backend>, every: usize) {
     }
 }
 
-/// Tests the other policies on a text.
+/// Tests the other policies.
 pub fn overflows(name: &str, backend: &Rc<dyn Backend>) {
     let model = load(models(&format!("fixtures/{name}.gguf")), Some(N_CTX), backend.clone());
     let (mut session, host) = (Session::new(model).unwrap(), NativeHost::default());

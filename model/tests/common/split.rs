@@ -1,6 +1,6 @@
-//! Splits a file as `gguf-split` does, without knowing what it means.
+//! Splits a file as `gguf-split` does, without interpreting it.
 
-/// Goes through the header of a file.
+/// Reader of a file's header.
 struct Reader<'a> {
     bytes: &'a [u8],
     at: usize,
@@ -41,10 +41,10 @@ impl<'a> Reader<'a> {
     }
 }
 
-/// A tensor: its description but for the offset, and its data with padding.
+/// A tensor: its description without the offset, and its data with padding.
 type Tensor<'a> = (&'a [u8], &'a [u8]);
 
-/// The files of a split; `counts` says how many tensors go to each but the last, which has the rest.
+/// Splits a file. `counts` are the numbers of tensors in each file but the last, which has the rest.
 pub fn split(whole: &[u8], counts: &[usize]) -> Vec<Vec<u8>> {
     let mut reader = Reader { bytes: whole, at: 8 };
     let (tensors, pairs) = (reader.u64(), reader.u64());
@@ -79,7 +79,7 @@ pub fn split(whole: &[u8], counts: &[usize]) -> Vec<Vec<u8>> {
     files.collect()
 }
 
-/// One file, with its number, that of all files, and that of all tensors.
+/// Makes one file, with its number, the number of files, and the number of all tensors.
 fn file((pairs, metadata): (usize, &[u8]), [no, count, all]: [usize; 3], tensors: &[Tensor]) -> Vec<u8> {
     let mut out = b"GGUF\x03\0\0\0".to_vec();
     out.extend((tensors.len() as u64).to_le_bytes());

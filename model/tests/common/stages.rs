@@ -1,4 +1,4 @@
-//! A model cut into stages must give what it gives as a whole.
+//! A model that is cut into stages gives the results of the whole model.
 
 use std::collections::HashMap;
 use std::rc::Rc;
@@ -10,7 +10,7 @@ use backend_api::{Backend, Kind, Program, Shape, StepParams, StorageDesc, Storag
 
 use super::{Fixture, NativeHost, block_on, load, models, nmse};
 
-/// Greedy tokens that are compared.
+/// Number of greedy tokens that are compared.
 const TOKENS: usize = 13;
 
 struct Compiled {
@@ -65,7 +65,7 @@ impl Runner {
         Compiled { program: self.backend.compile(&plan, &bound).unwrap(), input, output }
     }
 
-    /// One step on what the stage before handed over; gives what this one does, if anything.
+    /// Takes a step on the activations of the stage before; returns its output, if it has one.
     fn step(&mut self, rows: usize, head: Head, params: &StepParams, hidden: &[f32]) -> Vec<f32> {
         if self.stage.head && self.stage.blocks.is_empty() && head == Head::None {
             return Vec::new();
@@ -89,12 +89,12 @@ impl Runner {
     }
 }
 
-/// One step through all stages.
+/// Takes a step in all stages.
 fn step(stages: &mut [Runner], rows: usize, head: Head, params: &StepParams) -> Vec<f32> {
     stages.iter_mut().fold(Vec::new(), |hidden, stage| stage.step(rows, head, params, &hidden))
 }
 
-/// Goes back to the empty text: states that steps rewrite are zeros again.
+/// Rewinds to the empty text: recurrent states are zero again.
 fn rewind(stages: &[Runner]) {
     for Runner { backend, model, states, .. } in stages {
         for spec in model.recipe().states().unwrap().iter().filter(|spec| spec.update == Update::Replace) {
@@ -105,7 +105,7 @@ fn rewind(stages: &[Runner]) {
     }
 }
 
-/// Tells the stages that look at them tokens from a position on.
+/// Writes tokens from a position on to the stages that read them.
 fn tell(stages: &[Runner], position: usize, tokens: &[u32]) {
     for Runner { backend, states, .. } in stages {
         if let Some(history) = states.get(HISTORY) {
@@ -114,7 +114,7 @@ fn tell(stages: &[Runner], position: usize, tokens: &[u32]) {
     }
 }
 
-/// The token that the last stage chose for a position.
+/// Returns the token that the last stage chose for a position.
 fn chosen(stages: &[Runner], position: usize) -> u32 {
     let last = &stages[stages.len() - 1];
     let mut bytes = [0; 4];
@@ -123,7 +123,7 @@ fn chosen(stages: &[Runner], position: usize) -> u32 {
     u32::from_le_bytes(bytes)
 }
 
-/// Ways to cut a model: in two at every place where that is possible, and at all those places at once.
+/// Returns ways to cut a model: in two at every possible place, and at all those places together.
 fn cuts(recipe: &Recipe) -> Vec<Vec<Stage>> {
     let n = recipe.n_blocks();
     let stage = |embed, blocks, head| Stage { embed, blocks, head };
@@ -137,8 +137,8 @@ fn cuts(recipe: &Recipe) -> Vec<Vec<Stage>> {
     all
 }
 
-/// A tiny model's logits and greedy tokens, cut into stages in every way, against those of the whole on the same backend;
-/// logits may differ by an NMSE of `limit`.
+/// Compares a tiny model's logits and greedy tokens, cut into stages in every way, with those of the whole model on the
+/// same backend. Logits may differ by an NMSE of `limit`.
 pub fn stages(name: &str, backend: &Rc<dyn Backend>, limit: f64) {
     let manifest: Vec<Fixture> = serde_json::from_slice(&models("fixtures/manifest.json")).unwrap();
     let Fixture { n_ctx, tokens, .. } = manifest.into_iter().find(|f| f.model == format!("{name}.gguf")).unwrap();
@@ -156,7 +156,7 @@ pub fn stages(name: &str, backend: &Rc<dyn Backend>, limit: f64) {
     for cut in cuts {
         let mut stages: Vec<_> = cut.iter().map(|stage| Runner::new(&bytes, n_ctx, stage.clone(), backend)).collect();
 
-        // A prompt in two pieces, of which the second does not fill its rows, then token by token.
+        // The prompt is computed in two parts, of which the second does not fill its rows, and then token by token.
         tell(&stages, 0, prompt);
         step(&mut stages, 8, Head::None, &StepParams::at(0, 8));
         step(&mut stages, 4, Head::Greedy, &StepParams::at(8, 3));

@@ -1,4 +1,4 @@
-//! A state that steps rewrite, on any backend.
+//! Test of a recurrent state, on any backend.
 
 use backend_api::op::ShortConv;
 use backend_api::run::{NativeHost, Rig};
@@ -14,7 +14,7 @@ fn values(seed: usize, len: usize) -> Vec<f32> {
     (0..len).map(|i| ((i * 7919 + seed * 104_729) % 2003) as f32 / 1001.5 - 1.0).collect()
 }
 
-/// Steps of up to `rows` rows: the state, its input, the kernel, and the result.
+/// Makes a graph for steps of up to `rows` rows: the state, its input, the kernel, and the result.
 fn graph(rows: usize) -> Graph {
     let mut graph = Graph::new();
     let tail = graph.external(Kind::State(Update::Replace), "tail", &[TAPS - 1, CHANNELS], DType::F32).unwrap();
@@ -25,8 +25,8 @@ fn graph(rows: usize) -> Graph {
     graph
 }
 
-/// A convolution along a text gives the same in one step, in pieces and row by row, whatever rows beyond the real ones
-/// hold, and the same state in the end.
+/// A convolution along a text gives the same results and the same final state in one step, in parts and row by row,
+/// whatever the unused rows contain.
 pub fn convolution(backend: &dyn Backend) {
     let (x, kernel) = (values(1, TOKENS * CHANNELS), values(2, CHANNELS * TAPS));
     let at = |i: usize, c: usize| {

@@ -1,4 +1,4 @@
-//! Several texts that take turns on a device, and texts that are saved while they are generated.
+//! Tests of sequences that take turns on a device, and of texts that are saved while they are generated.
 
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
@@ -11,10 +11,10 @@ use backend_api::{Backend, Update};
 use super::{Fixture, NativeHost, block_on, load, models};
 
 const SAMPLING: Sampling = Sampling::Random { temperature: 1.0, top_k: 0, top_p: 1.0, seed: 3 };
-/// Tokens of each answer.
+/// Number of tokens in each answer.
 const ANSWER: usize = 6;
 
-/// A model of the fixtures, and the tokens of its text.
+/// Loads a model of the fixtures; returns it with the tokens of its text.
 pub fn fixture(name: &str, backend: &Rc<dyn Backend>) -> (Rc<Model>, Vec<u32>) {
     let manifest: Vec<Fixture> = serde_json::from_slice(&models("fixtures/manifest.json")).unwrap();
     let Fixture { n_ctx, tokens, .. } = manifest.into_iter().find(|f| f.model == format!("{name}.gguf")).unwrap();
@@ -35,13 +35,13 @@ fn run(session: &mut Session, prompt: &[u32], options: &GenerateOptions) -> Gene
     block_on(session.generate(rest, options, None, &NativeHost::default(), &mut |_| {})).unwrap()
 }
 
-/// The answer to a prompt of which nothing was computed before.
+/// Returns the answer to a prompt in an empty session.
 pub fn alone(session: &mut Session, prompt: &[u32]) -> Vec<u32> {
     session.rewind(0);
     run(session, prompt, &options(ANSWER)).tokens
 }
 
-/// Asks in the session of a name. Gives the answer, and how many tokens of the prompt were computed.
+/// Asks in the named session. Returns the answer, and how many tokens of the prompt were computed.
 pub fn ask(sessions: &mut Sessions, name: &str, prompt: &[u32]) -> (Vec<u32>, usize) {
     block_on(sessions.turn_to(name, prompt, &NativeHost::default())).unwrap();
     let options = options(ANSWER);
@@ -51,7 +51,7 @@ pub fn ask(sessions: &mut Sessions, name: &str, prompt: &[u32]) -> (Vec<u32>, us
     (tokens, prompt_tokens)
 }
 
-/// Conversations in turn cost what is new of each, and give the texts of conversations by themselves.
+/// Conversations that take turns compute only their new tokens, and have the texts of conversations alone.
 pub fn turns(name: &str, backend: &Rc<dyn Backend>) {
     let (model, tokens) = fixture(name, backend);
     let rewrites = model.recipe().states().unwrap().iter().any(|state| state.update != Update::Append);
@@ -68,7 +68,7 @@ pub fn turns(name: &str, backend: &Rc<dyn Backend>) {
         assert_eq!(found, computed, "{name}: the tokens of the prompt that were computed");
         [prompt, &answer].concat()
     };
-    // The last token of an answer is known, but was not computed.
+    // The last token of an answer is known, but not computed.
     let turn = |text: &[u32]| ([text, one].concat(), 1 + one.len());
     let a = [system, one].concat();
     let mut a = expect("A", &a, a.len());
@@ -79,8 +79,8 @@ pub fn turns(name: &str, backend: &Rc<dyn Backend>) {
         let (prompt, computed) = turn(&b);
         b = expect("B", &prompt, computed);
     }
-    // What begins like a text that waits, and like one on the device. States that steps rewrite are those of a few
-    // positions: of the end of a text that waits, and of before the last token of a prompt on the device.
+    // These prompts begin like a sequence in host memory, and like one on the device. Recurrent states exist only for a
+    // few positions: the end of a waiting sequence, and before the last token of a prompt on the device.
     for last in [&other[..3], &other[1..]] {
         let c = [system, last].concat();
         expect("C", &c, if rewrites { c.len() } else { last.len() });
@@ -88,7 +88,7 @@ pub fn turns(name: &str, backend: &Rc<dyn Backend>) {
         let (prompt, computed) = turn(&b);
         b = expect("B", &prompt, computed);
     }
-    // What is known of a text that waits is what was generated last, though no more of it was computed.
+    // The tokens of a waiting sequence are those of its last generation, even if no more of it was computed.
     let text = b;
     for seed in 0..3 {
         block_on(sessions.turn_to("B", &text, &NativeHost::default())).unwrap();
@@ -102,7 +102,7 @@ pub fn turns(name: &str, backend: &Rc<dyn Backend>) {
         assert_eq!(sessions.request("B").unwrap().1, sampling);
     }
     sessions.remove("E");
-    // A text that is removed leaves nothing behind.
+    // A removed sequence leaves nothing behind.
     assert_eq!(sessions.list().iter().map(|info| info.name).collect::<Vec<_>>(), ["B", "D", "C", "A"]);
     assert!(["A", "B", "C", "D"].iter().all(|name| sessions.remove(name)) && !sessions.remove("A"));
     let (answer, computed) = ask(&mut sessions, "A", &a);
@@ -110,7 +110,7 @@ pub fn turns(name: &str, backend: &Rc<dyn Backend>) {
     assert!(block_on(sessions.turn_to(&"x".repeat(257), &a, &NativeHost::default())).is_err());
 }
 
-/// Keeps a log of what it is given.
+/// Sink that keeps a log of snapshots.
 #[derive(Default)]
 struct Log {
     position: Cell<usize>,
@@ -131,7 +131,7 @@ impl SnapshotSink for Log {
     }
 }
 
-/// A text that is saved while it is generated can be gone on with from what was saved at any time, to the same text.
+/// A text that is saved while it is generated can be resumed from each snapshot, with the same result.
 pub fn saving(name: &str, backend: &Rc<dyn Backend>) {
     let (model, tokens) = fixture(name, backend);
     let host = NativeHost::default();
@@ -141,7 +141,7 @@ pub fn saving(name: &str, backend: &Rc<dyn Backend>) {
     for fetch_interval in [1, 3] {
         let log = Rc::new(Log::default());
         let saving = Saving { every_ms: 0.0, sink: log.clone() };
-        // Not ready every third time, so that something is under way in between.
+        // The sink is not ready every third time, so that steps are pending in between.
         let asked = GenerateOptions { fetch_interval: Some(fetch_interval), saving: Some(saving), ..options(12) };
         let mut session = new();
         assert_eq!(run(&mut session, prompt, &asked).tokens, undisturbed, "{name}: the text that is saved");
@@ -158,7 +158,7 @@ pub fn saving(name: &str, backend: &Rc<dyn Backend>) {
             assert!(text.len() >= last);
             last = text.len();
             let onward = request.options(text, snapshot.header().sampling.unwrap(), None).unwrap();
-            // Half of what was there is told again.
+            // Half of the tokens are reported again.
             let untold = onward.done.len() / 2;
             let mut sessions = Sessions::new(new(), 0);
             block_on(sessions.import("A", &snapshot, &host)).unwrap();
@@ -169,7 +169,7 @@ pub fn saving(name: &str, backend: &Rc<dyn Backend>) {
             let ended = block_on(session.generate(rest, &onward, None, &host, &mut |piece| told.extend(piece.token)));
             assert_eq!(ended.unwrap().tokens, undisturbed, "{name}: from record {count} on");
             assert_eq!(told, undisturbed[onward.done.len() - untold..], "{name}: told from record {count} on");
-            // What was brought to this device can be computed on another.
+            // An imported text can be replayed on another device.
             let (mut moved, text) = (new(), [prompt, &undisturbed].concat());
             block_on(moved.replay(session, &text, &options(3), &host)).unwrap();
             let (here, there) = (run(session, &text, &options(3)), run(&mut moved, &text, &options(3)));

@@ -1,4 +1,4 @@
-//! Budgets of host memory for texts that wait.
+//! Tests of the host memory budget of waiting sequences.
 
 use std::rc::Rc;
 
@@ -7,7 +7,7 @@ use backend_api::Backend;
 
 use crate::common::turns::{alone, ask, fixture};
 
-/// Never more than the budget is kept, and those go that were not used for longest.
+/// The budget is never exceeded, and the least recently used sequences are dropped.
 pub fn budgets(name: &str, backend: &Rc<dyn Backend>) {
     let (model, text) = fixture(name, backend);
     let mut by_itself = Session::new(model.clone()).unwrap();
@@ -30,6 +30,6 @@ pub fn budgets(name: &str, backend: &Rc<dyn Backend>) {
     for budget in [0, 1, most / 2, most, 2 * most, sum] {
         one(budget);
     }
-    // Room for one besides that on the device: the oldest is not there any more.
+    // There is room for one sequence beside the one on the device, so the oldest is gone.
     assert_eq!(one(most).iter().map(|(name, _)| name.as_str()).collect::<Vec<_>>(), ["C", "B"]);
 }

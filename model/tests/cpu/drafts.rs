@@ -1,4 +1,4 @@
-//! Drafts that are verified in one step.
+//! Tests of speculative decoding on the CPU.
 
 use std::rc::Rc;
 
@@ -27,7 +27,7 @@ fn drafts_change_nothing() {
 
 #[test]
 fn drafts_by_a_small_model_change_nothing() {
-    // The plain CPU would take a minute.
+    // This runs only on the fast CPU backend: the plain one would take a minute.
     for (is_drawn, is_exact) in [(false, true), (false, false), (true, true), (true, false)] {
         drafts_by_model(&cpu(true), is_drawn, is_exact);
     }

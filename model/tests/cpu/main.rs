@@ -1,4 +1,4 @@
-//! Whole models on the CPU, plain and fast, against known answers.
+//! Tests of whole models on the CPU, plain and fast, against reference results.
 
 mod budgets;
 #[path = "../common/mod.rs"]
@@ -16,7 +16,7 @@ use std::rc::Rc;
 use backend_api::Backend;
 use reference_cpu::{Cpu, Options};
 
-/// One of each kind of state.
+/// Models with each kind of state.
 const SAVED: [&str; 8] = [
     "gpt2-tiny",
     "llama-gqa-tied",
@@ -40,7 +40,7 @@ macro_rules! fixtures {
             common::fixture($file, cpu(true));
         })+
 
-        /// Bit for bit.
+        /// Bit-exact tests in stages.
         mod in_stages {
             $(#[test]
             fn $test() {
@@ -87,7 +87,7 @@ fixtures! {
     falcon_h1_with_both_in_a_block = "falcon-h1-tiny",
     qwen35_with_delta_nets = "qwen35-tiny",
     qwen3_next_with_experts = "qwen3next-tiny",
-    // The same model, with heads in the order and tensors in the layout of early files of Qwen3-Next.
+    // This is the same model with the head order and the tensor layout of early Qwen3-Next files.
     qwen3_next_with_rows_that_are_dealt = "qwen3next-dense-old",
 }
 
@@ -133,7 +133,7 @@ fn caches_in_codecs() {
     common::codecs("qwen3-d32", cpu(true));
 }
 
-/// On the fast CPU alone: the plain one would take minutes.
+/// Runs only on the fast CPU backend: the plain one would take minutes.
 #[test]
 fn minilm() {
     common::minilm(&cpu(true));
@@ -197,7 +197,7 @@ fn states_that_steps_rewrite() {
     common::convolution(&*cpu(true));
 }
 
-/// A few tokens: the plain CPU takes a second for each.
+/// Runs a few tokens: the plain CPU backend takes a second for each.
 #[test]
 fn gab_plain() {
     common::gab(cpu(false), 6);
@@ -208,7 +208,7 @@ fn gab_fast() {
     common::gab(cpu(true), 64);
 }
 
-/// On the fast CPU alone: the plain one would take minutes.
+/// Runs only on the fast CPU backend: the plain one would take minutes.
 #[test]
 fn smollm2() {
     common::smollm2(cpu(true), usize::MAX);

@@ -1,4 +1,4 @@
-//! Requests and files that cannot be served: one line each, which names cause and remedy.
+//! Requests and files that are refused, with an error of one line that names cause and remedy.
 
 use std::cell::Cell;
 use std::rc::Rc;
@@ -25,7 +25,7 @@ fn refused(error: ModelError, parts: &[&str]) {
     }
 }
 
-/// The fixture with every occurrence of one name replaced by another of the same length.
+/// Loads the fixture with every occurrence of one name replaced by another of the same length.
 fn renamed(from: &str, to: &str) -> Result<Recipe, ModelError> {
     assert_eq!(from.len(), to.len());
     let mut bytes = models("fixtures/llama-q8_0.gguf");
@@ -66,7 +66,7 @@ fn memory_that_does_not_suit_a_model() {
         usual.check_memory(Some(most / 2)).unwrap_err(),
         &["weights and states", "256 tokens", "allow more memory"],
     );
-    // A small file that claims to have been trained on texts of millions of tokens.
+    // This small file claims a training context of millions of tokens.
     let key = b"llama.context_length";
     let at = (0..bytes.len()).find(|at| bytes[*at..].starts_with(key)).unwrap() + key.len() + 4;
     bytes[at..at + 4].copy_from_slice(&4_000_000u32.to_le_bytes());
@@ -195,7 +195,7 @@ fn a_long_prompt_is_cancelled_between_its_steps() {
         let computed = session.tokens().len();
         assert!((1..199).contains(&computed), "{file}: {computed}");
 
-        // The text goes on from there as if nothing had been.
+        // The text continues from there as if nothing had happened.
         let ended = block_on(session.generate_after(&prompt, &options, None, &host, &mut |_| {})).unwrap();
         assert_eq!((ended.tokens, ended.cached_tokens), (whole.tokens, computed), "{file}");
     }
@@ -214,7 +214,7 @@ fn seeds_repeat_and_texts_resume() {
     assert_eq!(first, generate(1, None));
     assert_ne!(first, generate(2, Some(4)));
 
-    // What a session computed before may be used again, and must give the same as a fresh start.
+    // States that a session computed before may be reused, and must give the results of a fresh start.
     let next: Vec<u32> = [&[5, 6][..], &first[..10], &[9, 8, 7]].concat();
     let rest = session.resume(&next);
     let kept = next.len() - rest.len();

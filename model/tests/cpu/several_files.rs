@@ -1,4 +1,4 @@
-//! Split models give the numbers of the whole file, bit for bit.
+//! Split models give the same numbers as the whole file, bit for bit.
 
 use anygpu_model::{BytesSource, Files, Model, Session};
 use backend_api::run::NativeHost;
@@ -15,7 +15,7 @@ fn logits(model: Rc<Model>) -> Vec<f32> {
 
 #[test]
 fn logits_of_split_models() {
-    // Tied and untied embeddings, several formats, tensors that are joined and tensors that are made.
+    // These files have tied and untied embeddings, several formats, joined tensors and generated ones.
     for name in ["llama-gqa-tied", "llama-e96-q5_0-mix", "gpt2-tiny", "llama-yarn4"] {
         let whole = models(&format!("fixtures/{name}.gguf"));
         let expected = logits(load(whole.clone(), Some(64), cpu(true)));

@@ -1,4 +1,4 @@
-//! A model that a device's memory cannot hold.
+//! Models that do not fit a device's memory.
 
 use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
@@ -14,7 +14,7 @@ use reference_cpu::{Cpu, Options};
 
 use crate::common::{block_on, models};
 
-/// The CPU with so many elements of memory.
+/// CPU backend with memory for so many elements.
 struct Small {
     cpu: Cpu,
     left: Cell<usize>,
@@ -93,7 +93,7 @@ impl Backend for Small {
 fn experts_that_do_not_fit_are_refused_with_the_figures() {
     let bytes = models("fixtures/mixtral-4x2.gguf");
     let recipe = Recipe::new(&Gguf::from_bytes(&bytes).unwrap(), None).unwrap();
-    // Up to the gates of the second block's experts, and the embedding besides.
+    // Memory suffices up to the gates of the second block's experts.
     let fits = recipe.weights().iter().take_while(|weight| weight.name != "blk.1.ffn_up_exps.weight");
     let small = Small::with(fits.map(|weight| weight.shape.iter().product::<usize>()).sum());
     let matrices = 4 * 24 * 20 * 4;
@@ -124,7 +124,7 @@ fn a_cache_that_cannot_grow_leaves_a_session_that_goes_on_with_short_texts() {
         block_on(session.generate(&prompt, &options, None, &host, &mut |_| {})).map(|done| done.tokens)
     };
     let short = answer(8).unwrap();
-    // Room for some of the caches to be twice as long, but not for all.
+    // Some of the caches can grow, but not all.
     small.left.set(3 * 16 * 16);
     let refused = answer(30);
     assert!(matches!(refused, Err(ModelError::Backend(Error::OutOfMemory { .. }))), "{refused:?}");

@@ -1,4 +1,4 @@
-//! Sessions of stages on the CPU.
+//! Tests of stage sessions on the CPU.
 
 use std::rc::Rc;
 
@@ -11,7 +11,7 @@ use backend_api::run::NativeHost;
 use super::common::{self, block_on, models};
 use super::cpu;
 
-/// Models whose blocks are alike, look at windows, scan, have inputs of their own or use the keys of others.
+/// Models with uniform blocks, sliding windows, scans, per-layer embeddings, or shared keys.
 const CHAINED: [&str; 9] = [
     "llama-gqa-tied",
     "llama-q4_0",
@@ -112,7 +112,7 @@ fn steps_that_cannot_be() {
     assert!(matches!(step(&mut last, 0, &[], &hidden, true).unwrap(), StageOutput::Token { log_prob: None, .. }));
 }
 
-/// Penalties look at tokens, which the last stage is then to be told.
+/// Penalties depend on tokens, which the last stage must then be given.
 #[test]
 fn options_of_stages() {
     let (mut middle, mut last) = (stage(false, 1..2, false), stage(false, 2..3, true));
@@ -133,7 +133,7 @@ fn options_of_stages() {
     assert!(matches!(last.choose(&wrong, 2), Err(ModelError::Options(_))));
 }
 
-/// States of one stage are none of another.
+/// A stage refuses the states of another stage.
 #[test]
 fn snapshots_of_other_stages() {
     let (mut first, mut middle) = (stage(true, 0..1, false), stage(false, 1..2, false));

@@ -1,4 +1,4 @@
-//! Turns of several texts at a time, on a device that advances them together.
+//! Turns of a batch: several sequences that the device advances together.
 
 use backend_api::run::{Local, join};
 use model::Sessions;
@@ -8,8 +8,8 @@ use super::text::Text;
 use crate::error::EngineError;
 use crate::handle::Opened;
 
-/// Gives each of these texts a turn, no more of them than there are seats; gives back those that go on. If the device is lost,
-/// each takes the rest of its turn by itself, and there is one seat from then on.
+/// Gives each sequence a turn, at most as many as there are seats; returns those that go on. If the device is lost,
+/// each one takes the rest of its turn alone, and there is a single seat from then on.
 pub(super) fn round(
     mut texts: Vec<Text>,
     opened: &mut Opened,
@@ -47,7 +47,7 @@ pub(super) fn round(
     go_on
 }
 
-/// Brings texts to the device, each to a seat of its own.
+/// Brings sequences to the device, each to a seat of its own; returns the seats.
 fn seat(texts: &[Text], opened: &Opened, sessions: &mut Sessions) -> Result<Vec<usize>, EngineError> {
     let mut seats = Vec::with_capacity(texts.len());
     for text in texts {
@@ -57,7 +57,7 @@ fn seat(texts: &[Text], opened: &Opened, sessions: &mut Sessions) -> Result<Vec<
     Ok(seats)
 }
 
-/// Gives each text a turn by itself, and no seats to others any more.
+/// Gives each sequence a turn alone, and reduces the device to one seat.
 fn one_by_one(
     texts: Vec<Text>,
     opened: &mut Opened,

@@ -1,7 +1,7 @@
-//! A request for text: so many tokens a turn.
+//! A request for text, computed in slices of so many tokens a turn.
 //!
-//! What is drawn follows from the seed and the position, and a generation goes on where it was broken off, so a text in
-//! slices is the text at once.
+//! Sampling depends only on the seed and the position, and a generation resumes where it stopped, so slices do not
+//! change the text.
 
 use std::cell::Cell;
 use std::rc::Rc;
@@ -22,16 +22,16 @@ pub(super) struct Text {
     told: Teller,
     prompt: Vec<u32>,
     options: GenerateOptions,
-    /// What is in the context at its next turn: the prompt and all tokens, unless some made room.
+    /// Tokens in the context at the next turn: the prompt and all new tokens, unless some were dropped to make room.
     context: Vec<u32>,
-    /// Among the others' texts, once it has begun.
+    /// Name among the [`Sessions`], once it has begun.
     name: Option<String>,
     asked: Instant,
     times: Times,
     _place: Place,
 }
 
-/// What the first turn found, and what all took.
+/// Prefill time and cached tokens of the first turn, and sums over all turns.
 #[derive(Default)]
 struct Times {
     waited_ms: f64,
@@ -43,7 +43,7 @@ struct Times {
 }
 
 impl Text {
-    /// Takes a request on; if that is refused, the caller is told.
+    /// Accepts a request; if it is refused, sends the error to the caller.
     pub fn admit(
         request: Generate,
         mut told: Teller,
@@ -86,13 +86,13 @@ impl Text {
         self.name.as_deref().unwrap_or_default()
     }
 
-    /// Its first turn comes.
+    /// Takes its name at the beginning of its first turn.
     pub fn begin(&mut self, name: String) {
         self.name = Some(name);
         self.times.waited_ms = since(self.asked);
     }
 
-    /// Generates until the text ends, or so many tokens are there while others wait. Whether it goes on.
+    /// Generates until the text ends, or until `slice` tokens are there and others wait. Returns whether it goes on.
     pub fn turn(
         &mut self,
         opened: &mut Opened,
@@ -105,7 +105,8 @@ impl Text {
         self.goes_on(ended, since(start))
     }
 
-    /// Takes note of how a turn of some milliseconds ended, and tells it if it was the last. Whether the text goes on.
+    /// Records how a turn of `ms` milliseconds ended, and sends the outcome if it was the last. Returns whether the
+    /// text goes on.
     fn goes_on(&mut self, ended: Result<(Generation, String), EngineError>, ms: f64) -> bool {
         let (fresh, tail) = match ended {
             Ok(generated) => generated,
@@ -135,7 +136,7 @@ impl Text {
         false
     }
 
-    /// One turn: what was generated so far, and text that was held back until its end.
+    /// Runs one turn alone. Returns all tokens so far, and text that was held back until the end of the turn.
     fn generate(
         &mut self,
         opened: &mut Opened,
@@ -150,7 +151,7 @@ impl Text {
             if error.lost().is_none() {
                 return Err(error);
             }
-            // The states of the text on the device are lost as well. The generation sees to the rest.
+            // The states of the sequence on the device are lost as well. `generate_surviving` recomputes what it needs.
             let gone = sessions.name().to_owned();
             sessions.remove(&gone);
         }
@@ -165,8 +166,8 @@ impl Text {
         Ok((generation, tail))
     }
 
-    /// One turn beside those of other texts, each in a session of its own, of which the end is told at once. What it came
-    /// to, and whether the text goes on; nothing if the device was lost, and then the tokens that came before are done.
+    /// Runs one turn in a batch, in a session of its own. Returns the generation, and whether the text goes on; nothing
+    /// if the device was lost. In that case the tokens that were sent before are kept as done.
     pub async fn slice(
         &mut self,
         engine: &Engine,
@@ -177,7 +178,7 @@ impl Text {
         let start = Instant::now();
         let (text, options) = (self.text(), self.options.clone());
         let mut turn = Turn::new(&mut self.told, engine, slice, others);
-        // Drafts would have the others wait.
+        // Drafts would delay the rest of the batch.
         let options = GenerateOptions { cancel: Some(turn.cancel.clone()), draft_max: Some(0), ..options };
         let ended = engine.generate(session, &text, &options, &mut |piece| turn.take(&Event::Piece(piece))).await;
         let Turn { tail, fresh, .. } = turn;
@@ -190,17 +191,17 @@ impl Text {
         Some((generation, goes_on))
     }
 
-    /// The prompt, and what was generated so far.
+    /// Returns the prompt and the tokens so far.
     fn text(&self) -> Vec<u32> {
         [&self.prompt[..], &self.options.done].concat()
     }
 
-    /// What is in the context at its next turn.
+    /// Returns the tokens in the context at the next turn.
     pub fn context(&self) -> &[u32] {
         &self.context
     }
 
-    /// Takes note of the text as its turn left it.
+    /// Records the sequence as its turn left it.
     pub fn note(&self, sessions: &mut Sessions, generation: &Generation) {
         note(sessions, &self.text(), &self.options, generation);
     }
@@ -224,7 +225,7 @@ impl Text {
     }
 }
 
-/// What is told of a text during one turn, and when that ends.
+/// One turn of a text: sends its events, and decides when it ends.
 struct Turn<'a> {
     told: &'a mut Teller,
     tokenizer: Option<Arc<Tokenizer>>,
@@ -232,7 +233,7 @@ struct Turn<'a> {
     others: &'a dyn Fn() -> bool,
     cancel: Rc<Cell<bool>>,
     fresh: Vec<u32>,
-    /// Text that was held back until the end.
+    /// Text that was held back until the end of the turn.
     tail: String,
 }
 
@@ -246,7 +247,8 @@ impl<'a> Turn<'a> {
         let heard = match event {
             Event::Recovered(to) => self.told.tell(Ok(Told::Recovered((*to).clone()))),
             Event::Piece(Piece { overflow: Some(overflow), .. }) => self.told.tell(Ok(Told::Overflowed(*overflow))),
-            // At the end of a turn it may still turn out to be part of a stop string. In a prompt there is none.
+            // Text without a token comes at the end of a turn and may still be part of a stop string. During a prompt
+            // it is empty.
             Event::Piece(Piece { token: None, text, .. }) => {
                 self.tail.push_str(text);
                 self.told.is_heard()

@@ -1,4 +1,4 @@
-//! A request for embeddings: one text a turn.
+//! A request for embeddings, computed one text a turn.
 
 use futures_channel::oneshot::Sender;
 use model::{Embedder, ModelError, Pooling};
@@ -18,7 +18,7 @@ pub(super) struct Vectors {
 }
 
 impl Vectors {
-    /// Takes a request on; if that is refused, the caller is told.
+    /// Accepts a request; if it is refused, sends the error to the caller.
     pub fn admit(
         request: Embed,
         told: Sender<Result<Embedded, HandleError>>,
@@ -36,7 +36,7 @@ impl Vectors {
         match texts {
             Ok(texts) => Some(Vectors { told, texts, dimensions, normalize, vectors: Vec::new(), _place: place }),
             Err(error) => {
-                // Nobody listens any more.
+                // The caller may be gone.
                 let _ = told.send(Err(error.into()));
                 None
             }
@@ -62,7 +62,7 @@ impl Vectors {
         Ok(())
     }
 
-    /// Tells the caller of the end, if that was it.
+    /// Sends the result if all texts are embedded or one failed; otherwise returns the request.
     pub fn told(mut self, turn: Result<(), EngineError>) -> Option<Vectors> {
         let ended = match turn {
             Ok(()) if self.vectors.len() < self.texts.len() => return Some(self),
@@ -72,7 +72,7 @@ impl Vectors {
             }),
             Err(error) => Err(error.into()),
         };
-        // Nobody listens any more.
+        // The caller may be gone.
         let _ = self.told.send(ended);
         None
     }

@@ -1,4 +1,4 @@
-//! A template as it was parsed. Chains are lists, so that only real nesting is deep.
+//! Syntax tree of a template. Chains of operators are lists, so only real nesting makes it deep.
 
 use std::sync::Arc;
 
@@ -17,19 +17,19 @@ pub(super) struct Statement {
 pub(super) enum Kind {
     Text(Arc<str>),
     Output(Expr),
-    /// Conditions with what is done under them, and what is done otherwise.
+    /// `if` and `elif`: conditions with their blocks, and the block of `else`.
     If(Vec<(Expr, Block)>, Block),
     For(Box<For>),
     Set(Target, Expr),
-    /// A block whose text, filtered, becomes a variable.
+    /// `{% set x %}`: a block whose filtered text becomes a variable.
     Capture(Target, Vec<Step>, Block),
     Filter(Vec<Step>, Block),
     With(Vec<(Target, Expr)>, Block),
-    /// By its number among the macros.
+    /// A macro, as an index into the template's macros.
     Macro(usize),
-    /// An expression of which nothing is shown.
+    /// `do`: an expression whose value is not shown.
     Do(Expr),
-    /// Marks for training what an assistant says.
+    /// `generation`: marks an assistant's text for training. It has no effect here.
     Generation(Block),
     Break,
     Continue,
@@ -51,11 +51,11 @@ pub(super) struct Macro {
     pub body: Block,
 }
 
-/// What is assigned to.
+/// Target of an assignment.
 #[derive(Debug)]
 pub(super) enum Target {
     Name(Name),
-    /// A field of a namespace.
+    /// Field of a namespace.
     Field(Name, Name),
     Several(Vec<Target>),
 }
@@ -67,9 +67,9 @@ pub(super) enum Expr {
     List(Vec<Expr>),
     Tuple(Vec<Expr>),
     Map(Vec<(Expr, Expr)>),
-    /// Operators of one precedence, applied from the left.
+    /// Operators of one precedence, applied from left to right.
     Chain(Box<Expr>, Vec<(Operator, Expr)>),
-    /// True where each neighbouring pair compares so, as in `0 < a < 9`.
+    /// Comparisons, which are true if each neighbouring pair is, as in `0 < a < 9`.
     Compare(Box<Expr>, Vec<(Comparison, Expr)>),
     And(Vec<Expr>),
     Or(Vec<Expr>),
@@ -77,7 +77,7 @@ pub(super) enum Expr {
     Negative(Box<Expr>),
     /// `a if condition else b`.
     Choice(Box<(Expr, Expr, Option<Expr>)>),
-    /// What is done to a value, one step after the other.
+    /// Steps applied to a value, one after the other.
     Steps(Box<Expr>, Vec<Step>),
 }
 
@@ -89,14 +89,14 @@ pub(super) enum Step {
     Call(Arguments),
     Method(Name, Arguments),
     Filter(Name, Arguments),
-    /// With whether it is negated.
+    /// A test of a value; negated if the flag is set.
     Test(Name, Arguments, bool),
 }
 
 #[derive(Debug, Default)]
 pub(super) struct Arguments {
     pub positional: Vec<Expr>,
-    /// A list after `*`, whose elements are positional arguments too.
+    /// List after `*`, whose elements are further positional arguments.
     pub rest: Option<Expr>,
     pub named: Vec<(Name, Expr)>,
 }

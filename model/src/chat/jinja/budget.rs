@@ -1,15 +1,15 @@
-//! What a template may take: every operation pays, before it is done, for what it looks at and what it makes.
+//! Work budget of a rendering. Every operation pays in advance for the data that it reads and makes.
 
 use super::Fault;
 
-/// One node of a template, evaluated once.
+/// Cost of evaluating a node of the template once.
 pub(super) const STEP: usize = 32;
-/// One element of a list or of a map.
+/// Cost of an element of a list or map.
 pub(super) const CELL: usize = 32;
 
-/// What is left of a rendering's work.
+/// Remaining work of a rendering.
 ///
-/// *Units*: bytes made or looked at; a step and an element count as several.
+/// *Units*: bytes that are read or made; a step and an element cost several.
 #[derive(Debug)]
 pub(super) struct Budget {
     left: usize,
@@ -20,7 +20,7 @@ impl Budget {
         Budget { left: units }
     }
 
-    /// Takes from what is left. To be called before the work, so that none is done that is not paid.
+    /// Deducts units. Operations call it before their work, so that no unpaid work is done.
     pub fn pay(&mut self, units: usize) -> Result<(), Fault> {
         match self.left.checked_sub(units) {
             Some(left) => {
@@ -34,7 +34,7 @@ impl Budget {
         }
     }
 
-    /// As [`Budget::pay`], for `count` pieces of some units each.
+    /// Deducts `count` times so many units; see [`Budget::pay`].
     pub fn pay_each(&mut self, count: usize, units: usize) -> Result<(), Fault> {
         self.pay(count.saturating_mul(units))
     }

@@ -1,4 +1,4 @@
-//! Tests: what stands after `is`.
+//! Tests: names after `is`.
 
 use super::Fault;
 use super::ast::Comparison;
@@ -6,7 +6,7 @@ use super::budget::Budget;
 use super::machine::compared;
 use super::value::Value;
 
-/// Whether a value passes a test.
+/// Returns whether a value passes a test.
 pub(super) fn holds(name: &str, value: &Value, arguments: &[Value], budget: &mut Budget) -> Result<bool, Fault> {
     let comparison = match name {
         "eq" | "equalto" | "==" => Some(Comparison::Equal),
@@ -31,11 +31,11 @@ pub(super) fn holds(name: &str, value: &Value, arguments: &[Value], budget: &mut
         "boolean" => matches!(value, Value::Bool(_)),
         "integer" => matches!(value, Value::Int(_)),
         "float" => matches!(value, Value::Float(_)),
-        // To Python booleans are numbers.
+        // Booleans are numbers in Python.
         "number" => matches!(value, Value::Bool(_) | Value::Int(_) | Value::Float(_)),
         "string" => matches!(value, Value::Str(_)),
         "mapping" => matches!(value, Value::Map(_)),
-        // To Jinja2 undefined values are empty.
+        // Undefined values are empty sequences in Jinja2.
         "sequence" | "iterable" => {
             matches!(value, Value::Undefined | Value::Str(_) | Value::List(_) | Value::Map(_))
         }
@@ -62,7 +62,7 @@ pub(super) fn holds(name: &str, value: &Value, arguments: &[Value], budget: &mut
     })
 }
 
-/// Python's `is`, as far as templates can tell: the same kind, and equal.
+/// Approximates Python's `is`: the same type, and equal.
 fn same(a: &Value, b: &Value, budget: &mut Budget) -> Result<bool, Fault> {
     Ok(a.kind() == b.kind() && compared(Comparison::Equal, a, b, budget)?)
 }

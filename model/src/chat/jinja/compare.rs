@@ -1,4 +1,4 @@
-//! Equality, order, and what is in what.
+//! Equality, order and membership.
 
 use std::cmp::Ordering;
 
@@ -6,10 +6,10 @@ use super::Fault;
 use super::budget::Budget;
 use super::value::Value;
 
-/// What it takes to look at a value.
+/// Cost of looking at a value.
 const LOOK: usize = 4;
 
-/// Python's `==`: numbers are equal by value, others only to their own kind.
+/// Implements Python's `==`: numbers are equal by value, and other values only to those of their own type.
 pub(super) fn equal(a: &Value, b: &Value, budget: &mut Budget) -> Result<bool, Fault> {
     budget.pay(LOOK)?;
     Ok(match (a, b) {
@@ -52,7 +52,7 @@ pub(super) fn equal(a: &Value, b: &Value, budget: &mut Budget) -> Result<bool, F
     })
 }
 
-/// A number for comparing: as a float, and exactly where it is an integer.
+/// A number to compare: as a float and, for integers, exactly.
 #[derive(Debug, Clone, Copy, PartialEq, PartialOrd)]
 struct Number(f64, i64);
 
@@ -65,7 +65,7 @@ fn number(value: &Value) -> Option<Number> {
     }
 }
 
-/// Python's `<`: numbers with numbers, strings with strings. NaN has no place in the order.
+/// Implements Python's `<`: numbers with numbers, and strings with strings. NaN is not ordered.
 pub(super) fn order(a: &Value, b: &Value, budget: &mut Budget) -> Result<Option<Ordering>, Fault> {
     budget.pay(LOOK)?;
     match (a, b) {
@@ -80,7 +80,7 @@ pub(super) fn order(a: &Value, b: &Value, budget: &mut Budget) -> Result<Option<
     }
 }
 
-/// Python's `in`.
+/// Implements Python's `in`.
 pub(super) fn contains(whole: &Value, part: &Value, budget: &mut Budget) -> Result<bool, Fault> {
     match whole {
         Value::Undefined => Ok(false),
@@ -102,7 +102,7 @@ pub(super) fn contains(whole: &Value, part: &Value, budget: &mut Budget) -> Resu
     }
 }
 
-/// What a list is sorted by: a total order over numbers and strings, so that sorting cannot fail half way.
+/// Sort key: a total order of numbers and strings, so that sorting cannot fail halfway.
 #[derive(Debug, Clone)]
 pub(super) enum SortKey {
     Number(f64, i64),
@@ -113,7 +113,7 @@ impl SortKey {
     pub fn new(value: &Value, case_sensitive: bool, budget: &mut Budget) -> Result<SortKey, Fault> {
         match value {
             Value::Str(text) => {
-                // Lower case may be longer.
+                // The lower-case text may be longer.
                 budget.pay_each(text.len(), 2)?;
                 Ok(SortKey::Text(if case_sensitive { text.to_string() } else { text.to_lowercase() }))
             }
@@ -141,7 +141,7 @@ impl SortKey {
     }
 }
 
-/// Sorts by keys, stably. All comparisons are paid before.
+/// Sorts by keys, stably. All comparisons are paid in advance.
 pub(super) fn sort<T>(items: &mut [(SortKey, T)], reverse: bool, budget: &mut Budget) -> Result<(), Fault> {
     let rounds = (items.len().max(1).ilog2() + 1) as usize;
     let longest = items.iter().map(|(key, _)| key.len()).max().unwrap_or(0);

@@ -1,4 +1,4 @@
-//! Tokens to expressions, by precedence.
+//! Parser of expressions, by precedence.
 
 use super::Fault;
 use super::ast::{Arguments, Comparison, Expr, Operator, Step};
@@ -6,18 +6,18 @@ use super::lexer::Token;
 use super::parser::Parser;
 use super::value::Value;
 
-/// Precedences, the loosest first.
+/// Precedence of operators, loosest first.
 const OR: u8 = 0;
 const AND: u8 = 1;
 const NOT: u8 = 2;
 const COMPARE: u8 = 3;
-/// The first of those of operators that make a value of two.
+/// Precedence of the loosest operators that combine two values, such as `+`.
 const VALUES: u8 = 4;
 
-/// Of words that cannot begin an argument of a test.
+/// Words that cannot begin an argument of a test.
 const NO_ARGUMENT: [&str; 7] = ["and", "or", "else", "if", "in", "is", "not"];
 
-/// An operator between two expressions.
+/// Operator between two expressions.
 enum Infix {
     Or,
     And,
@@ -26,7 +26,7 @@ enum Infix {
 }
 
 impl Parser {
-    /// An expression. Each one inside of another counts as a level.
+    /// Parses an expression. A nested expression counts as a level.
     pub(super) fn expr(&mut self) -> Result<Expr, Fault> {
         self.nested(|parser| {
             let value = parser.binary(OR)?;
@@ -39,12 +39,12 @@ impl Parser {
         })
     }
 
-    /// An expression that ends before `if`.
+    /// Parses an expression that ends before `if`.
     pub(super) fn without_choice(&mut self) -> Result<Expr, Fault> {
         self.nested(|parser| parser.binary(OR))
     }
 
-    /// An infix operator that is next, its precedence, and how many tokens it has.
+    /// Returns the next infix operator, its precedence, and its number of tokens.
     fn infix(&self) -> Option<(Infix, u8, usize)> {
         let value = |operator, precedence| Some((Infix::Value(operator), precedence, 1));
         let compare = |comparison, length| Some((Infix::Compare(comparison), COMPARE, length));
@@ -79,7 +79,7 @@ impl Parser {
         }
     }
 
-    /// Operators of at least a precedence.
+    /// Parses operators of at least this precedence.
     fn binary(&mut self, least: u8) -> Result<Expr, Fault> {
         let mut left = self.unary(least)?;
         while let Some((_, precedence, _)) = self.infix()
@@ -90,7 +90,7 @@ impl Parser {
         Ok(left)
     }
 
-    /// All operators of one precedence that follow each other.
+    /// Parses a chain of operators with the same precedence.
     fn chain(&mut self, first: Expr, precedence: u8) -> Result<Expr, Fault> {
         let (mut values, mut compared, mut logical) = (Vec::new(), Vec::new(), Vec::new());
         while let Some((infix, found, length)) = self.infix()
@@ -139,7 +139,7 @@ impl Parser {
             Some(Token::Str(text)) => {
                 let mut value = text.to_string();
                 self.next();
-                // Python joins strings that stand side by side.
+                // Adjacent string literals are joined, as in Python.
                 while let Some(Token::Str(more)) = self.peek() {
                     value += more;
                     self.next();
@@ -200,7 +200,7 @@ impl Parser {
         }
     }
 
-    /// Fields, subscripts and calls, and filters and tests if they bind to this.
+    /// Parses fields, subscripts and calls, and also filters and tests if `filters` is set.
     fn steps(&mut self, value: Expr, filters: bool) -> Result<Expr, Fault> {
         let mut steps = Vec::new();
         loop {
@@ -259,7 +259,7 @@ impl Parser {
         Ok(Step::Test(name, arguments, negated))
     }
 
-    /// After `[`.
+    /// Parses a subscript or slice after `[`.
     fn subscript(&mut self) -> Result<Step, Fault> {
         let mut bounds = [None, None, None];
         let mut at = 0;

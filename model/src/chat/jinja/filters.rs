@@ -1,4 +1,4 @@
-//! Filters: what stands after `|`.
+//! Filters: names after `|`.
 
 use super::Fault;
 use super::budget::CELL;
@@ -7,7 +7,7 @@ use super::value::Value;
 use super::{checks, format, json, lists, numbers, strings, subscript};
 
 pub(super) fn apply(machine: &mut Machine<'_>, name: &str, value: Value, given: &Given) -> Result<Value, Fault> {
-    // Filters may be applied by filters.
+    // A filter may apply other filters, so it counts as a level.
     machine.deeper(|machine| match of_text(machine, name, &value, given)? {
         Some(result) => Ok(result),
         None => match of_values(machine, name, &value, given)? {
@@ -17,7 +17,7 @@ pub(super) fn apply(machine: &mut Machine<'_>, name: &str, value: Value, given: 
     })
 }
 
-/// Filters that look at their value as text.
+/// Applies a filter of text.
 #[inline(never)]
 fn of_text(machine: &mut Machine<'_>, name: &str, value: &Value, given: &Given) -> Result<Option<Value>, Fault> {
     const NAMES: [&str; 12] = [
@@ -65,7 +65,7 @@ fn of_text(machine: &mut Machine<'_>, name: &str, value: &Value, given: &Given) 
     }))
 }
 
-/// Filters that look at one value.
+/// Applies a filter of a single value.
 #[inline(never)]
 fn of_values(machine: &mut Machine<'_>, name: &str, value: &Value, given: &Given) -> Result<Option<Value>, Fault> {
     let budget = &mut machine.budget;
@@ -108,7 +108,7 @@ fn of_values(machine: &mut Machine<'_>, name: &str, value: &Value, given: &Given
     }))
 }
 
-/// Filters that go through the elements of a value.
+/// Applies a filter of a value's elements.
 #[inline(never)]
 fn of_elements(machine: &mut Machine<'_>, name: &str, value: &Value, given: &Given) -> Result<Value, Fault> {
     let attribute = given.named.iter().find(|(key, _)| **key == *"attribute").map(|(_, value)| value.clone());
@@ -193,7 +193,7 @@ fn of_elements(machine: &mut Machine<'_>, name: &str, value: &Value, given: &Giv
     })
 }
 
-/// What a function makes of each element.
+/// Applies a function to each element; keeps what it returns.
 fn each<'t>(
     machine: &mut Machine<'t>,
     value: &Value,
@@ -208,7 +208,7 @@ fn each<'t>(
     Value::list(out)
 }
 
-/// An attribute of each element.
+/// Returns an attribute of each element.
 fn values(
     machine: &mut Machine<'_>,
     value: &Value,
@@ -224,7 +224,8 @@ fn values(
     })
 }
 
-/// Elements that pass a test, or do not: they, or an attribute of theirs. Without a test, those that are true.
+/// Returns the elements that pass a test, or (with `keeps` false) those that fail. The test applies to an attribute if
+/// one is named. Without a test, the value's truth counts.
 fn chosen(
     machine: &mut Machine<'_>,
     value: &Value,
@@ -245,7 +246,7 @@ fn chosen(
     })
 }
 
-/// Elements with an attribute of theirs, or with themselves.
+/// Pairs each element with its attribute, or with itself if there is none.
 fn keyed(machine: &mut Machine<'_>, value: &Value, attribute: Option<&Value>) -> Result<Vec<(Value, Value)>, Fault> {
     let items = value.items(&mut machine.budget)?;
     machine.budget.pay_each(items.len(), 2 * CELL)?;
@@ -261,7 +262,7 @@ fn keyed(machine: &mut Machine<'_>, value: &Value, attribute: Option<&Value>) ->
         .collect()
 }
 
-/// `a.b.c` of a value; a number is a place in a list.
+/// Reads an attribute path such as `a.b.c`. A number is an index into a list.
 fn read(machine: &mut Machine<'_>, value: &Value, path: &Value) -> Result<Value, Fault> {
     let Value::Str(path) = path else { return subscript::index(value, path, &mut machine.budget) };
     machine.budget.pay_each(path.len(), CELL)?;
@@ -278,7 +279,7 @@ fn read(machine: &mut Machine<'_>, value: &Value, path: &Value) -> Result<Value,
     Ok(value)
 }
 
-/// Arguments without the first ones.
+/// Returns the arguments without the first ones.
 fn without(given: &Given, first: usize, machine: &mut Machine<'_>) -> Result<Given, Fault> {
     machine.budget.pay_each(given.positional.len() + given.named.len(), 2 * CELL)?;
     Ok(Given { positional: given.positional.get(first..).unwrap_or_default().to_vec(), named: given.named.clone() })

@@ -1,4 +1,4 @@
-//! Texts with places for values: Python's `%`, which is also the filter `format`, and `str.format`.
+//! String formatting: Python's `%`, which is also the filter `format`, and `str.format`.
 //!
 //! *Source*: <https://docs.python.org/3/library/stdtypes.html#printf-style-string-formatting>,
 //! <https://docs.python.org/3/library/string.html#format-string-syntax>.
@@ -10,27 +10,27 @@ use super::text::{self, Text};
 use super::value::{Map, Value};
 use super::{numbers, subscript};
 
-/// The widest field, and the most digits after a point: more is a mistake or an attack.
+/// Largest width and precision. A larger one is a mistake or an attack.
 const MAX_SIZE: usize = 1000;
 
-/// How a value is written.
+/// Format of a value.
 #[derive(Debug, Clone, Default)]
 struct Spec {
-    /// What fills the width, if not spaces.
+    /// Character that fills the width, if not a space.
     fill: Option<char>,
-    /// `<`, `>`, `^`, or `=`: between the sign and the digits.
+    /// Alignment: `<`, `>`, `^`, or `=` (fills between the sign and the digits).
     align: Option<char>,
     /// `+` or a space, before numbers that are not negative.
     plus: Option<char>,
     alternate: bool,
     width: usize,
-    /// What stands between thousands.
+    /// Separator of thousands.
     group: Option<char>,
     precision: Option<usize>,
     kind: Option<char>,
 }
 
-/// The filter `format`: named arguments, or positional ones.
+/// Applies the filter `format`, with either named or positional arguments.
 pub(super) fn filter(text: &str, given: &Given, budget: &mut Budget) -> Result<Value, Fault> {
     if given.named.is_empty() {
         return percent(text, &Value::tuple(given.positional.clone())?, budget);
@@ -45,7 +45,7 @@ pub(super) fn filter(text: &str, given: &Given, budget: &mut Budget) -> Result<V
     percent(text, &Value::map(map), budget)
 }
 
-/// `text % value`.
+/// Evaluates `text % value`.
 pub(super) fn percent(text: &str, value: &Value, budget: &mut Budget) -> Result<Value, Fault> {
     budget.pay(text.len())?;
     let single = [value.clone()];
@@ -116,7 +116,7 @@ pub(super) fn percent(text: &str, value: &Value, budget: &mut Budget) -> Result<
     Ok(Value::Str(text.into()))
 }
 
-/// A number of a `%`, which may be the next value.
+/// Parses a width or precision of a `%` field; `*` takes the next value.
 fn size(rest: &mut &str, next: &mut impl FnMut() -> Result<Value, Fault>) -> Result<Option<usize>, Fault> {
     if let Some(after) = rest.strip_prefix('*') {
         *rest = after;
@@ -125,7 +125,7 @@ fn size(rest: &mut &str, next: &mut impl FnMut() -> Result<Value, Fault>) -> Res
     digits(rest)
 }
 
-/// A number at the beginning of a text.
+/// Parses a number at the beginning of a text, and removes it.
 fn digits(rest: &mut &str) -> Result<Option<usize>, Fault> {
     let (number, after) = rest.split_at(rest.find(|c: char| !c.is_ascii_digit()).unwrap_or(rest.len()));
     *rest = after;
@@ -136,7 +136,7 @@ fn bounded(size: usize) -> Result<usize, Fault> {
     if size > MAX_SIZE { Err(Fault::new(format!("a field is wider than {MAX_SIZE}"))) } else { Ok(size) }
 }
 
-/// `text.format(...)`.
+/// Evaluates `text.format(...)`.
 pub(super) fn braces(text: &str, given: &Given, budget: &mut Budget) -> Result<Value, Fault> {
     budget.pay(text.len())?;
     let mut out = Text::new(budget);
@@ -169,7 +169,8 @@ pub(super) fn braces(text: &str, given: &Given, budget: &mut Budget) -> Result<V
     Ok(Value::Str(out.out.into()))
 }
 
-/// The value of a field such as `0`, `name` or `0.role[key]`; without a name, the next one.
+/// Returns the value of a field such as `0`, `name` or `0.role[key]`. A field without a name takes the next positional
+/// value.
 fn found(field: &str, given: &Given, counted: &mut usize, budget: &mut Budget) -> Result<Value, Fault> {
     let (name, mut path) = field.split_at(field.find(['.', '[']).unwrap_or(field.len()));
     let missing = || Fault::new(format!("a format has no value for {{{field}}}"));
@@ -199,7 +200,7 @@ fn found(field: &str, given: &Given, counted: &mut usize, budget: &mut Budget) -
 }
 
 impl Spec {
-    /// What stands after the colon of a field.
+    /// Parses the format after a field's colon.
     fn read(text: &str) -> Result<Spec, Fault> {
         let mut spec = Spec::default();
         let mut rest = text;
@@ -286,7 +287,7 @@ impl Spec {
 
     fn text(&self, text: &str, out: &mut Text<'_>) -> Result<(), Fault> {
         let text: String = text.chars().take(self.precision.unwrap_or(usize::MAX)).collect();
-        // Zeros before a text are spaces to `%`.
+        // `%` fills text with spaces even if zeros are asked for.
         let spec = Spec { fill: self.fill.filter(|_| self.align != Some('=')), ..self.clone() };
         spec.padded("", &text, '<', out)
     }
@@ -307,7 +308,7 @@ impl Spec {
         self.number(&format!("{sign}{prefix}{digits}"), out)
     }
 
-    /// A number whose sign, if it has one, is in front.
+    /// Writes a number, with its sign first.
     fn number(&self, text: &str, out: &mut Text<'_>) -> Result<(), Fault> {
         let (sign, digits) = match text.strip_prefix('-') {
             Some(digits) => ("-".to_owned(), digits),
@@ -338,7 +339,8 @@ impl Spec {
     }
 }
 
-/// A float with an exponent; if it may, without one where that is shorter, and without zeros at the end.
+/// Writes a float with an exponent. If `shorter` is set, it writes none where that is shorter, and drops trailing
+/// zeros.
 fn scientific(value: f64, precision: usize, shorter: bool) -> String {
     if !value.is_finite() {
         return text::float(value);

@@ -1,4 +1,4 @@
-//! Functions that templates have by name.
+//! Global functions of templates.
 
 use super::Fault;
 use super::budget::{CELL, STEP};
@@ -6,7 +6,7 @@ use super::machine::{Given, Machine};
 use super::value::{Function, Loop, Map, Value};
 use crate::chat::clock;
 
-/// Longer formats of dates have no use, and each directive takes several bytes.
+/// Most bytes of a date format. Longer ones have no use, and each directive expands to several bytes.
 const MAX_FORMAT: usize = 256;
 
 impl Machine<'_> {
@@ -57,11 +57,11 @@ impl Machine<'_> {
         let count = (distance.max(0) + stride - 1) / stride;
         let count = usize::try_from(count).unwrap_or(usize::MAX);
         self.budget.pay_each(count, CELL)?;
-        // The last one lies before `to`, so that none is cut by wrapping, whatever the products are.
+        // The last element is below `to`, so no element is wrong, even if a product wraps.
         Value::list((0..count as i64).map(|i| Value::Int(from.wrapping_add(i.wrapping_mul(step)))).collect())
     }
 
-    /// The fields of a new map: those of maps that are given, then named ones.
+    /// Returns the fields of a new map: those of the positional maps, then the named arguments.
     fn fields(&mut self, given: &Given) -> Result<Map, Fault> {
         let mut fields = Map::default();
         for value in &given.positional {
@@ -79,7 +79,7 @@ impl Machine<'_> {
     }
 }
 
-/// `loop.cycle`: one value after the other.
+/// Implements `loop.cycle`: one of its arguments in each round.
 pub(super) fn cycle(state: &Loop, given: &Given) -> Result<Value, Fault> {
     match given.positional.len() {
         0 => Err(Fault::new("loop.cycle has nothing to go through")),

@@ -1,4 +1,4 @@
-//! JSON as Python's `json.dumps` writes it, with the options of `transformers`' filter `tojson`.
+//! JSON in the format of Python's `json.dumps`, with the options of `transformers`' filter `tojson`.
 
 use super::Fault;
 use super::budget::{Budget, CELL};
@@ -8,22 +8,22 @@ use super::strings;
 use super::text::{Text, float};
 use super::value::{Map, Value};
 
-/// How JSON is written.
+/// Format of JSON.
 pub(super) struct Style {
     /// Whether characters beyond ASCII are escaped.
     ascii: bool,
-    /// What each line begins with, once a level; without it all is one line.
+    /// Indentation of a level; without one, all is on a single line.
     indent: Option<String>,
-    /// What stands between elements.
+    /// Separator between elements.
     item: String,
-    /// What stands after a key.
+    /// Separator after a key.
     key: String,
-    /// Whether maps are in the order of their keys.
+    /// Whether maps are sorted by their keys.
     sorted: bool,
 }
 
 impl Style {
-    /// The arguments of the filter, in its order.
+    /// Reads the arguments of the filter, in its order.
     pub fn of(given: &Given, budget: &mut Budget) -> Result<Style, Fault> {
         let indent = match given.get(1, "indent") {
             None | Some(Value::None) => None,
@@ -45,7 +45,7 @@ impl Style {
     }
 }
 
-/// A value as JSON.
+/// Serialises a value.
 pub(super) fn written(value: &Value, style: &Style, budget: &mut Budget) -> Result<String, Fault> {
     let mut writer = Writer { text: Text::new(budget), style };
     writer.value(value, 1)?;
@@ -91,7 +91,7 @@ impl Writer<'_> {
             self.before(i, level)?;
             match key {
                 Value::Str(text) => self.string(text)?,
-                // Keys are strings in JSON.
+                // All keys are strings in JSON.
                 other => {
                     self.text.push("\"")?;
                     self.value(other, level)?;
@@ -105,7 +105,7 @@ impl Writer<'_> {
         self.text.push("}")
     }
 
-    /// The pairs of a map in the order in which they are written.
+    /// Returns the pairs of a map in the order in which they are written.
     fn ordered<'m>(&mut self, map: &'m Map) -> Result<Vec<(&'m Value, &'m Value)>, Fault> {
         let budget = &mut *self.text.budget;
         budget.pay_each(map.len(), CELL)?;
@@ -121,13 +121,13 @@ impl Writer<'_> {
         Ok(keyed.into_iter().map(|(_, pair)| pair).collect())
     }
 
-    /// What stands before the element at a place.
+    /// Writes the text before the element at an index.
     fn before(&mut self, at: usize, level: usize) -> Result<(), Fault> {
         self.text.push(if at > 0 { &self.style.item } else { "" })?;
         self.line(level)
     }
 
-    /// The beginning of a line, where there are several.
+    /// Begins a new line, if there is an indentation.
     fn line(&mut self, level: usize) -> Result<(), Fault> {
         let Some(indent) = &self.style.indent else { return Ok(()) };
         self.text.push("\n")?;
@@ -135,7 +135,7 @@ impl Writer<'_> {
     }
 
     fn string(&mut self, text: &str) -> Result<(), Fault> {
-        // A control character takes six, and so does what is escaped of two bytes or more.
+        // An escaped control character takes six bytes, as does each escaped character of two or more bytes.
         self.text.budget.pay(text.len().saturating_mul(6))?;
         let out = &mut self.text.out;
         out.push('"');

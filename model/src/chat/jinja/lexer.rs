@@ -1,14 +1,14 @@
-//! A template cut into tokens, with Jinja2's rules for white space as `transformers` sets them: the line break after a
-//! block is dropped (`trim_blocks`), and so is the indentation before it (`lstrip_blocks`).
+//! Lexer of templates, with Jinja2's white-space rules as `transformers` configures them: the line break after a block
+//! is dropped (`trim_blocks`), and so is the indentation before it (`lstrip_blocks`).
 
 use std::sync::Arc;
 
 use super::Fault;
 
-/// Longer names have no use.
+/// Most bytes of a name. Longer ones have no use.
 const MAX_NAME: usize = 128;
 
-/// Longer operators first.
+/// Operators, longer ones first.
 const OPERATORS: &[&str] = &[
     "**", "//", "==", "!=", "<=", ">=", "+", "-", "*", "/", "%", "~", "<", ">", "=", "(", ")", "[", "]", "{", "}", ",",
     ":", ".", "|",
@@ -16,7 +16,7 @@ const OPERATORS: &[&str] = &[
 
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Token {
-    /// What stands outside of tags.
+    /// Text outside tags.
     Text(Arc<str>),
     /// `{{`
     Output,
@@ -36,7 +36,7 @@ pub(super) enum Token {
 /// A token and the line on which it begins.
 pub(super) type Placed = (Token, u32);
 
-/// All tokens of a template.
+/// Splits a template into tokens.
 pub(super) fn tokens(source: &str) -> Result<Vec<Placed>, (Fault, u32)> {
     let unix = source.replace("\r\n", "\n").replace('\r', "\n");
     let source = unix.strip_suffix('\n').unwrap_or(&unix);
@@ -47,7 +47,7 @@ pub(super) fn tokens(source: &str) -> Result<Vec<Placed>, (Fault, u32)> {
     }
 }
 
-/// What is dropped after a tag.
+/// White space that is dropped after a tag.
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum Trim {
     Nothing,
@@ -85,7 +85,7 @@ impl<'s> Lexer<'s> {
         Ok(())
     }
 
-    /// Where the text begins after a tag.
+    /// Returns where the text after a tag begins.
     fn after(&self, trim: Trim) -> usize {
         let rest = &self.source[self.at..];
         self.at
@@ -96,7 +96,7 @@ impl<'s> Lexer<'s> {
             }
     }
 
-    /// The text before a tag, which may drop the white space at its end.
+    /// Adds the text before a tag, without the white space that the tag drops.
     fn text(&mut self, begin: usize, end: usize, opening: &str, sign: Option<u8>) {
         let mut text = &self.source[begin..end];
         if !opening.is_empty() && sign == Some(b'-') {
@@ -113,7 +113,7 @@ impl<'s> Lexer<'s> {
         }
     }
 
-    /// Goes on at a later place.
+    /// Continues at a later position.
     fn skip(&mut self, to: usize) {
         self.line += self.source[self.at..to].matches('\n').count() as u32;
         self.at = to;
@@ -158,7 +158,8 @@ impl<'s> Lexer<'s> {
         self.at += 2 + usize::from(signed);
     }
 
-    /// `{% raw %}`: where its text begins and ends, where its last tag ends, and what that trims.
+    /// Finds the end of `{% raw %}`. Returns where its text begins and ends, where its end tag ends, and how that
+    /// trims.
     fn raw(&self) -> Result<Option<(usize, usize, usize, Trim)>, Fault> {
         let Some((length, first)) = bare(&self.source[self.at..], "raw") else { return Ok(None) };
         let mut from = self.at + length;
@@ -180,9 +181,9 @@ impl<'s> Lexer<'s> {
         Err(Fault::new("a raw block does not end"))
     }
 
-    /// The tokens of a tag, up to its end.
+    /// Reads the tokens of a tag up to its end.
     fn tag(&mut self, end: &str) -> Result<(), Fault> {
-        // Braces of maps hide the end.
+        // The end is not within the braces of a map.
         let mut braces = 0usize;
         loop {
             let rest = self.source[self.at..].trim_start();
@@ -244,7 +245,7 @@ impl<'s> Lexer<'s> {
         token.ok_or_else(|| Fault::new("a number is too large"))
     }
 
-    /// A string with Python's escapes.
+    /// Reads a string with Python's escapes.
     fn string(&mut self, rest: &str, quote: char) -> Result<Token, Fault> {
         let mut text = String::new();
         let mut chars = rest.char_indices();
@@ -279,7 +280,7 @@ impl<'s> Lexer<'s> {
                 _ if digits > 0 => {
                     let from = at + 2;
                     let code = rest.get(from..from + digits).and_then(|digits| u32::from_str_radix(digits, 16).ok());
-                    // Half of a surrogate pair is no character.
+                    // Half of a surrogate pair is not a character.
                     text.push(code.and_then(char::from_u32).unwrap_or(char::REPLACEMENT_CHARACTER));
                     if code.is_some() {
                         chars.nth(digits - 1);
@@ -300,7 +301,7 @@ fn after_block(sign: u8) -> Trim {
     }
 }
 
-/// Whether a tag has nothing but this word: its length, and the byte before its end.
+/// Checks whether a tag consists of this word. Returns its length, and the byte before its end.
 fn bare(tag: &str, word: &str) -> Option<(usize, u8)> {
     let inner = tag.strip_prefix("{%")?;
     let inner = inner.strip_prefix(['-', '+']).unwrap_or(inner);

@@ -1,4 +1,4 @@
-//! What filters and methods do to lists and maps.
+//! List and map operations of filters and methods.
 
 use std::sync::Arc;
 
@@ -9,7 +9,7 @@ use super::numbers;
 use super::text::Text;
 use super::value::{List, Map, Value};
 
-/// The pairs of a map, as tuples.
+/// Returns the pairs of a map, as tuples.
 pub(super) fn pairs(map: &Map, budget: &mut Budget) -> Result<Value, Fault> {
     budget.pay_each(map.len(), 4 * CELL)?;
     let pairs: Result<Vec<Value>, Fault> =
@@ -39,7 +39,7 @@ pub(super) fn reversed(value: &Value, budget: &mut Budget) -> Result<Value, Faul
     Value::list(items.iter().rev().cloned().collect())
 }
 
-/// The number of elements, or of characters.
+/// Returns the number of elements, or of characters.
 pub(super) fn length(value: &Value, budget: &mut Budget) -> Result<Value, Fault> {
     Ok(Value::Int(match value {
         Value::Str(text) => {
@@ -51,7 +51,7 @@ pub(super) fn length(value: &Value, budget: &mut Budget) -> Result<Value, Fault>
     }))
 }
 
-/// Elements with what they are sorted by.
+/// Sorts elements by their keys.
 pub(super) fn sorted(
     keyed: Vec<(Value, Value)>,
     case_sensitive: bool,
@@ -67,7 +67,7 @@ pub(super) fn sorted(
     Ok(items.into_iter().map(|(_, item)| item).collect())
 }
 
-/// The first of each that are equal by their keys.
+/// Keeps the first element of each group with equal keys.
 pub(super) fn unique(keyed: Vec<(Value, Value)>, budget: &mut Budget) -> Result<Value, Fault> {
     let mut kept: Vec<(Value, Value)> = Vec::new();
     for (key, item) in keyed {
@@ -83,7 +83,7 @@ pub(super) fn unique(keyed: Vec<(Value, Value)>, budget: &mut Budget) -> Result<
     Value::list(kept.into_iter().map(|(_, item)| item).collect())
 }
 
-/// The element with the smallest key, or the largest; the first of them.
+/// Returns the first element with the smallest (or largest) key.
 pub(super) fn extreme(keyed: Vec<(Value, Value)>, largest: bool, budget: &mut Budget) -> Result<Value, Fault> {
     let mut best: Option<(Value, Value)> = None;
     for (key, item) in keyed {
@@ -109,7 +109,7 @@ pub(super) fn sum(items: &[Value], start: Value, budget: &mut Budget) -> Result<
     Ok(total)
 }
 
-/// Pieces of a list: of a length each, or a number of them.
+/// Splits a list: into pieces of `size` elements (`batch`), or into `size` pieces (`slice`).
 pub(super) fn pieces(
     items: &Arc<List>,
     size: i64,

@@ -1,4 +1,4 @@
-//! Evaluates expressions.
+//! Evaluator of expressions.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -8,29 +8,29 @@ use super::budget::{Budget, CELL, STEP};
 use super::value::{Function, List, Loop, Map, Value};
 use super::{Fault, Template, checks, compare, filters, methods, numbers, subscript, text};
 
-/// Blocks, expressions and macros that are being evaluated within each other. A level takes below 2 KiB of stack, so
-/// that all of them leave most of the megabyte that browsers give.
+/// Deepest nesting of blocks, expressions and macros during evaluation. A level takes less than 2 KiB of stack, so the
+/// deepest evaluation leaves most of the megabyte that browsers provide.
 const MAX_DEPTH: usize = 160;
-/// Namespaces of one rendering.
+/// Most namespaces in a rendering.
 const MAX_NAMESPACES: usize = 10_000;
 
-/// One rendering of a template.
+/// A rendering of a template.
 pub(super) struct Machine<'t> {
     pub(super) template: &'t Template,
     pub(super) budget: Budget,
     pub(super) now: Option<i64>,
-    /// Where it is, for errors.
+    /// Current line, for errors.
     pub(super) line: u32,
     pub(super) out: String,
     pub(super) namespaces: Vec<Map>,
-    /// What the caller defined, what the template sets, and what blocks within set.
+    /// Variables of the caller, those of the template, and those of nested blocks.
     pub(super) scopes: Vec<BTreeMap<Arc<str>, Value>>,
-    /// The first scope of the macro that runs. Besides it sees those of the template itself.
+    /// First scope of the running macro, which also sees the scopes of the template itself.
     pub(super) base: usize,
     depth: usize,
 }
 
-/// Arguments of a call, evaluated.
+/// Evaluated arguments of a call.
 #[derive(Debug, Default)]
 pub(super) struct Given {
     pub positional: Vec<Value>,
@@ -38,7 +38,7 @@ pub(super) struct Given {
 }
 
 impl Given {
-    /// The argument at a position or of a name.
+    /// Returns the argument at a position or with a name.
     pub fn get(&self, at: usize, name: &str) -> Option<&Value> {
         self.positional.get(at).or_else(|| self.named.iter().find(|(key, _)| **key == *name).map(|(_, value)| value))
     }
@@ -71,21 +71,21 @@ impl<'t> Machine<'t> {
         }
     }
 
-    /// Gives the template a variable.
+    /// Sets a variable of the template.
     pub fn define(&mut self, name: &str, value: Value) {
         if let Some(scope) = self.scopes.last_mut() {
             scope.insert(name.into(), value);
         }
     }
 
-    /// The whole template.
+    /// Renders the whole template.
     pub fn run(&mut self) -> Result<String, Fault> {
         let template = self.template;
         self.block(&template.block)?;
         Ok(std::mem::take(&mut self.out))
     }
 
-    /// Does something one level deeper.
+    /// Runs `what` one level deeper.
     pub(super) fn deeper<T>(&mut self, what: impl FnOnce(&mut Self) -> Result<T, Fault>) -> Result<T, Fault> {
         if self.depth == MAX_DEPTH {
             return Err(Fault::new(format!(
@@ -149,7 +149,8 @@ impl<'t> Machine<'t> {
         }
     }
 
-    /// The value that steps begin with. A function that does not exist is named here, since its value has no name.
+    /// Evaluates the value that steps begin with. Reports an unknown function here, since its value does not have a
+    /// name.
     fn first(&mut self, first: &Expr, steps: &[Step]) -> Result<Value, Fault> {
         let value = self.eval(first)?;
         match (first, steps.first(), &value) {
@@ -192,7 +193,7 @@ impl<'t> Machine<'t> {
         Ok(Value::Bool(true))
     }
 
-    /// `and` and `or`, which give the value that decides.
+    /// Evaluates `and` and `or`, which return the deciding value.
     fn logical(&mut self, all: &[Expr], decides: bool) -> Result<Value, Fault> {
         let mut value = Value::Undefined;
         for expr in all {
@@ -285,12 +286,12 @@ impl<'t> Machine<'t> {
         Ok(Given { positional, named })
     }
 
-    /// What `value.name` is. What values lack is undefined, as in Jinja2; what is undefined has no fields.
+    /// Returns `value.name`. A missing field is undefined, as in Jinja2; a field of an undefined value is an error.
     pub(super) fn field(&mut self, value: &Value, name: &str) -> Result<Value, Fault> {
         let budget = &mut self.budget;
         Ok(match value {
             Value::Undefined => return Err(Fault::new(format!("an undefined value has no \"{name}\""))),
-            // To Python `map.items` is the method, whatever keys there are.
+            // In Python, `map.items` is the method even if there is such a key.
             Value::Map(_) if methods::OF_MAPS.contains(&name) => Value::Function(Function::Method),
             Value::Map(map) => map.get_str(name, budget)?.cloned().unwrap_or_default(),
             Value::Namespace(number) => {
@@ -313,7 +314,7 @@ impl<'t> Machine<'t> {
         }
     }
 
-    /// A namespace with these fields.
+    /// Makes a namespace with these fields.
     pub(super) fn new_namespace(&mut self, fields: Map) -> Result<Value, Fault> {
         if self.namespaces.len() == MAX_NAMESPACES {
             return Err(Fault::new(format!("it makes more than {MAX_NAMESPACES} namespaces")));
@@ -322,13 +323,13 @@ impl<'t> Machine<'t> {
         Ok(Value::Namespace(self.namespaces.len() - 1))
     }
 
-    /// A value as text.
+    /// Converts a value to text.
     pub(super) fn text(&mut self, value: &Value) -> Result<String, Fault> {
         text::shown(value, &mut self.budget)
     }
 }
 
-/// Whether a comparison holds.
+/// Returns whether a comparison holds.
 pub(super) fn compared(
     comparison: Comparison,
     left: &Value,

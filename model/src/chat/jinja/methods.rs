@@ -1,4 +1,4 @@
-//! Python's methods of strings, maps and lists, which templates written for Python call.
+//! Python's methods of strings, maps and lists, which templates call.
 
 use super::Fault;
 use super::budget::{Budget, CELL};
@@ -7,11 +7,11 @@ use super::machine::Given;
 use super::value::{Map, Value};
 use super::{compare, format, lists, strings};
 
-/// Names that maps have of their own, so that `map.name` is no key.
+/// Methods of maps, which take precedence over keys in `map.name`.
 pub(super) const OF_MAPS: [&str; 11] =
     ["clear", "copy", "fromkeys", "get", "items", "keys", "pop", "popitem", "setdefault", "update", "values"];
 
-/// What a method gives, or nothing if the value has none of that name.
+/// Calls a method; returns nothing if the value does not have it.
 pub(super) fn call(value: &Value, name: &str, given: &Given, budget: &mut Budget) -> Result<Option<Value>, Fault> {
     match value {
         Value::Str(text) => of_string(text, name, given, budget),
@@ -61,7 +61,7 @@ fn of_map(map: &Map, name: &str, given: &Given, budget: &mut Budget) -> Result<O
 fn of_string(text: &str, name: &str, given: &Given, budget: &mut Budget) -> Result<Option<Value>, Fault> {
     let all = |holds: fn(char) -> bool| Value::Bool(!text.is_empty() && text.chars().all(holds));
     let text_at = |at: usize, name: &str| given.require(at, name).and_then(Value::as_str);
-    // All of them look at the whole text.
+    // Each of them looks at the whole text.
     budget.pay(text.len())?;
     Ok(Some(match name {
         "strip" => strings::strip(text, given.get(0, "chars"), (true, true), budget)?,
@@ -121,7 +121,7 @@ fn of_string(text: &str, name: &str, given: &Given, budget: &mut Budget) -> Resu
     }))
 }
 
-/// Whether one of some strings, or the only one, is there.
+/// Returns whether `holds` is true for the string, or for one string of the list.
 fn ends(parts: &Value, holds: impl Fn(&str) -> bool, budget: &mut Budget) -> Result<Value, Fault> {
     let Value::List(list) = parts else {
         let part = parts.as_str()?;

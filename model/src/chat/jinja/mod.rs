@@ -1,12 +1,12 @@
-//! Jinja2 as chat templates use it, for templates that are not trusted.
+//! Jinja2 for chat templates, which are not trusted.
 //!
-//! A template comes with a model file, so it may be made to do harm. Every length that it can choose is bounded: names,
-//! nesting of blocks and of values, how deep evaluation goes (which is what bounds the stack), and the work of a
-//! rendering ([`budget`]), which every operation pays for before it is done. Values cannot be changed and namespaces
-//! are numbered, so nothing can hold itself.
+//! A template comes with a model file, so it may be malicious. All lengths that it can choose are bounded: names, the
+//! nesting of blocks and values, the depth of evaluation (which bounds the stack), and the work of a rendering
+//! ([`budget`]), which each operation pays for in advance. Values are immutable and namespaces are referred to by
+//! index, so there are no reference cycles.
 //!
-//! The language is Jinja2's with the settings of `transformers`. What belongs to web pages or to several files
-//! (inheritance, imports, escaping, `call` blocks, recursive loops) is refused by name.
+//! The language is Jinja2's, with the settings of `transformers`. Features for web pages or several files (inheritance,
+//! imports, escaping, `call` blocks, recursive loops) are rejected with an error that names them.
 //!
 //! *Source*: <https://jinja.palletsprojects.com/en/stable/templates/>.
 
@@ -41,14 +41,15 @@ use machine::Machine;
 use parser::Parser;
 use value::{MAX_NESTING, Map, Value};
 
-/// Work that a rendering may do whatever the conversation is: two million steps, or 64 MiB of text and values.
+/// Work of a rendering, apart from that for the conversation: two million steps, or 64 MiB of text and values.
 pub(super) const WORK: usize = 64 << 20;
-/// Work of a rendering that only finds out what a template takes. There are several of them, and real templates need far less.
+/// Work of a probe, which only detects what a template supports. There are several probes, and real templates need far
+/// less.
 pub(super) const WORK_OF_PROBE: usize = WORK / 32;
-/// What it may do besides for each byte of the conversation.
+/// Additional work for each byte of the conversation.
 const WORK_PER_BYTE: usize = 64;
 
-/// What is wrong with a template, without its place.
+/// Error in a template, without its line.
 #[derive(Debug, Clone, PartialEq)]
 struct Fault(Cow<'static, str>);
 
@@ -58,7 +59,7 @@ impl Fault {
     }
 }
 
-/// What is wrong with a template, and where.
+/// Error in a template, with its line.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 #[error("line {line}: {what}")]
 pub(super) struct TemplateError {
@@ -66,30 +67,32 @@ pub(super) struct TemplateError {
     what: Cow<'static, str>,
 }
 
-/// A template, parsed.
+/// A parsed template.
 #[derive(Debug)]
 pub(super) struct Template {
     block: ast::Block,
     macros: Vec<ast::Macro>,
-    /// All names that stand in tags: of variables, fields, filters and words of the language.
+    /// All names in tags: of variables, fields, filters and keywords.
     names: BTreeSet<Arc<str>>,
 }
 
-/// What a rendering begins with.
+/// Input of a rendering.
 #[derive(Debug)]
 pub(super) struct Input<'i> {
-    /// Work that it may do whatever the conversation is, in the units of its budget.
+    /// Work that does not depend on the conversation, in the units of [`budget`].
     pub work: usize,
     pub messages: &'i [Message],
     pub add_generation_prompt: bool,
     pub bos: &'i str,
     pub eos: &'i str,
     pub variables: &'i BTreeMap<String, serde_json::Value>,
-    /// Seconds since 1970, if templates may ask for the date.
+    /// Current time in seconds since 1970, if templates may read the date.
     pub now: Option<i64>,
 }
 
 impl Template {
+    /// Parses a template.
+    ///
     /// *Errors*: it is malformed, nests too deeply, or uses blocks that are not supported.
     pub fn parse(source: &str) -> Result<Template, TemplateError> {
         let at = |(Fault(what), line)| TemplateError { line, what };
@@ -106,12 +109,14 @@ impl Template {
         }
     }
 
-    /// Whether it may read a variable: one that it does not name makes no difference.
+    /// Returns whether it may read a variable: whether its name occurs in a tag.
     pub fn names(&self, variable: &str) -> bool {
         self.names.contains(variable)
     }
 
-    /// *Errors*: the template raises one, does what its language does not allow, or takes too much.
+    /// Renders a conversation.
+    ///
+    /// *Errors*: the template raises one, fails, or does too much work.
     pub fn render(&self, input: &Input<'_>) -> Result<String, TemplateError> {
         let size = |values: &BTreeMap<String, serde_json::Value>| -> usize {
             values.values().map(|value| value.to_string().len()).sum()
@@ -125,7 +130,7 @@ impl Template {
     }
 }
 
-/// The variables that every template has.
+/// Defines the variables that every template has.
 fn globals(input: &Input<'_>, machine: &mut Machine<'_>) -> Result<(), Fault> {
     let mut messages = Vec::with_capacity(input.messages.len());
     for message in input.messages {
@@ -138,7 +143,7 @@ fn globals(input: &Input<'_>, machine: &mut Machine<'_>) -> Result<(), Fault> {
         }
         messages.push(Value::map(map));
     }
-    // As `transformers` has them where a caller gives none.
+    // These are the defaults of `transformers`.
     machine.define("tools", Value::None);
     machine.define("documents", Value::None);
     for (name, value) in input.variables {

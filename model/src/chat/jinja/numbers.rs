@@ -1,4 +1,4 @@
-//! Operators that make a value of two, and the numbers of filters.
+//! Arithmetic operators, and numeric filters.
 
 use super::Fault;
 use super::ast::Operator;
@@ -47,7 +47,7 @@ pub(super) fn apply(operator: Operator, left: &Value, right: &Value, budget: &mu
     }
 }
 
-/// A number of things: none if it is negative.
+/// Converts to a count; negative numbers become 0.
 pub(super) fn count(number: i64) -> usize {
     if number < 0 { 0 } else { usize::try_from(number).unwrap_or(usize::MAX) }
 }
@@ -69,7 +69,7 @@ fn int(value: &Value) -> Option<i64> {
     value.as_int().ok()
 }
 
-/// A number as a float.
+/// Converts a number to a float.
 pub(super) fn float(value: &Value) -> Option<f64> {
     match value {
         Value::Float(value) => Some(*value),
@@ -120,13 +120,13 @@ pub(super) fn negative(value: &Value) -> Result<Value, Fault> {
     }
 }
 
-/// `abs`.
+/// Implements `abs`.
 pub(super) fn magnitude(value: &Value) -> Result<Value, Fault> {
     let below = float(value).is_some_and(|value| value < 0.0);
     if below { negative(value) } else { Ok(value.clone()) }
 }
 
-/// `int`: what cannot be read becomes the default.
+/// Implements `int`: an unreadable value becomes the default.
 pub(super) fn to_int(value: &Value, default: Value, budget: &mut Budget) -> Result<Value, Fault> {
     let whole = |value: f64| (value.abs() < i64::MAX as f64).then_some(value as i64);
     let found = match value {
@@ -141,7 +141,7 @@ pub(super) fn to_int(value: &Value, default: Value, budget: &mut Budget) -> Resu
     Ok(found.map_or(default, Value::Int))
 }
 
-/// `float`: what cannot be read becomes the default.
+/// Implements `float`: an unreadable value becomes the default.
 pub(super) fn to_float(value: &Value, default: Value, budget: &mut Budget) -> Result<Value, Fault> {
     let found = match value {
         Value::Str(text) => {
@@ -153,7 +153,7 @@ pub(super) fn to_float(value: &Value, default: Value, budget: &mut Budget) -> Re
     Ok(found.map_or(default, Value::Float))
 }
 
-/// `round`, to places after the point.
+/// Implements `round`, to `places` after the decimal point.
 pub(super) fn round(value: &Value, places: i64, method: &str) -> Result<Value, Fault> {
     let Some(number) = float(value) else { return Err(Fault::new(format!("{} is not a number", value.kind()))) };
     let scale = 10f64.powi(places.clamp(-300, 300) as i32);

@@ -1,4 +1,4 @@
-//! Tokens to statements.
+//! Parser of statements.
 
 use std::sync::Arc;
 
@@ -6,7 +6,7 @@ use super::Fault;
 use super::ast::{Block, Expr, For, Kind, Macro, Name, Statement, Step, Target};
 use super::lexer::{Placed, Token};
 
-/// Blocks in blocks, and expressions in expressions, counted together. What goes through them calls itself for each.
+/// Deepest nesting of blocks and expressions together. The parser is recursive.
 const MAX_NESTING: usize = 64;
 
 pub(super) struct Parser {
@@ -22,17 +22,17 @@ impl Parser {
         Parser { tokens, at: 0, nesting: 0, loops: 0, macros: Vec::new() }
     }
 
-    /// The whole template.
+    /// Parses the whole template.
     pub fn template(&mut self) -> Result<Block, Fault> {
         Ok(self.block(&[])?.0)
     }
 
-    /// The line of the next token.
+    /// Returns the line of the next token.
     pub fn line(&self) -> u32 {
         self.tokens.get(self.at).or(self.tokens.last()).map_or(1, |(_, line)| *line)
     }
 
-    /// Does something one level deeper.
+    /// Runs `what` one level deeper.
     pub(super) fn nested<T>(&mut self, what: impl FnOnce(&mut Parser) -> Result<T, Fault>) -> Result<T, Fault> {
         if self.nesting == MAX_NESTING {
             return Err(Fault::new(format!("it nests more than {MAX_NESTING} deep")));
@@ -118,7 +118,7 @@ impl Parser {
         }
     }
 
-    /// Statements up to a block of one of these words, which is read too, but not what follows in its tag.
+    /// Parses statements up to a tag that begins with one of `ends`. The word is consumed, the rest of the tag is not.
     fn block(&mut self, ends: &[&'static str]) -> Result<(Block, &'static str), Fault> {
         self.nested(|parser| parser.statements(ends))
     }
@@ -153,11 +153,11 @@ impl Parser {
         }
     }
 
-    /// A block to its end, in whose tag nothing else may stand.
+    /// Parses a block up to its end tag, in which nothing else may stand.
     fn body(&mut self, end: &'static str) -> Result<Block, Fault> {
         self.end_of_tag()?;
         let (block, _) = self.block(&[end])?;
-        // Some repeat the name of what ends.
+        // Some templates repeat the name of the macro.
         if end == "endmacro" && matches!(self.peek(), Some(Token::Name(_))) {
             self.at += 1;
         }
@@ -253,7 +253,7 @@ impl Parser {
         Ok(Kind::Capture(target, filters, self.body("endset")?))
     }
 
-    /// `a|b|c`, the first of which may stand without its bar.
+    /// Parses `a|b|c`. If `bare` is set, the first filter has no bar before it.
     fn filters(&mut self, bare: bool) -> Result<Vec<Step>, Fault> {
         let mut filters = Vec::new();
         if bare {
@@ -284,7 +284,7 @@ impl Parser {
         Ok(Kind::Macro(self.macros.len() - 1))
     }
 
-    /// One target, or several with commas.
+    /// Parses one assignment target, or several separated by commas.
     fn targets(&mut self) -> Result<Target, Fault> {
         let first = self.target()?;
         if !self.is(",") {
@@ -312,13 +312,13 @@ impl Parser {
 }
 
 impl Parser {
-    /// Expressions with commas between are a list, as Python's tuples.
+    /// Parses expressions separated by commas as a tuple; a single one stays as it is.
     pub(super) fn tuple(&mut self) -> Result<Expr, Fault> {
         let first = self.expr()?;
         self.rest_of_tuple(first, Parser::expr)
     }
 
-    /// As [`Parser::tuple`], where `if` belongs to the loop.
+    /// Parses the items of a loop: like [`Parser::tuple`], but `if` belongs to the loop.
     fn items(&mut self) -> Result<Expr, Fault> {
         let first = self.without_choice()?;
         self.rest_of_tuple(first, Parser::without_choice)

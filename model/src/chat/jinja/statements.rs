@@ -1,4 +1,4 @@
-//! Runs statements.
+//! Evaluator of statements.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -9,7 +9,7 @@ use super::budget::{CELL, STEP};
 use super::machine::{Given, Machine};
 use super::value::{Function, List, Loop, Value};
 
-/// How a block ended.
+/// Reason why a block ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Flow {
     On,
@@ -88,7 +88,7 @@ impl Machine<'_> {
         }
     }
 
-    /// Runs something in a scope of its own.
+    /// Runs `what` in a new scope.
     fn scoped<T>(&mut self, what: impl FnOnce(&mut Self) -> Result<T, Fault>) -> Result<T, Fault> {
         self.scopes.push(BTreeMap::new());
         let result = what(self);
@@ -148,7 +148,7 @@ impl Machine<'_> {
         Ok(())
     }
 
-    /// What a block writes, filtered.
+    /// Returns the filtered output of a block.
     fn captured(&mut self, filters: &[Step], block: &Block) -> Result<Value, Fault> {
         let text = self.capture(|machine| machine.scoped(|machine| machine.block(block)))?;
         let mut value = Value::Str(text.into());
@@ -202,7 +202,7 @@ impl Machine<'_> {
         Ok(())
     }
 
-    /// Calls a macro: what it writes is its value.
+    /// Calls a macro; its output is its value.
     pub(super) fn call_macro(&mut self, called: &Macro, given: &Given) -> Result<Value, Fault> {
         if given.positional.len() > called.parameters.len() {
             return Err(Fault::new(format!(
@@ -212,7 +212,7 @@ impl Machine<'_> {
                 given.positional.len()
             )));
         }
-        // Each parameter looks for its name among the arguments.
+        // Each parameter is searched among the named arguments.
         self.budget.pay_each(called.parameters.len(), given.named.len() + 1)?;
         let base = std::mem::replace(&mut self.base, self.scopes.len());
         let text = self.capture(|machine| {

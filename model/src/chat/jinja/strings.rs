@@ -1,10 +1,10 @@
-//! What filters and methods do to strings.
+//! String operations of filters and methods.
 
 use super::Fault;
 use super::budget::{Budget, CELL};
 use super::value::Value;
 
-/// As [`str::replace`], of the first `count` places at most.
+/// Replaces at most the first `count` occurrences; all if `count` is negative.
 pub(super) fn replace(text: &str, from: &str, to: &str, count: i64, budget: &mut Budget) -> Result<Value, Fault> {
     let count = if count < 0 { usize::MAX } else { super::numbers::count(count) };
     budget.pay(text.len() + from.len())?;
@@ -14,7 +14,7 @@ pub(super) fn replace(text: &str, from: &str, to: &str, count: i64, budget: &mut
     Ok(Value::Str(text.replacen(from, to, found).into()))
 }
 
-/// Splits at a separator, or at white space, at most a number of times.
+/// Splits at a separator, or at white space, at most `most` times.
 pub(super) fn split(
     text: &str,
     separator: Option<&str>,
@@ -45,7 +45,7 @@ pub(super) fn split(
     pieces(parts, budget)
 }
 
-/// Words between white space; the last one (or the first) keeps what is not split.
+/// Splits at white space at most `most` times. The last word (or the first, from the end) keeps the rest.
 fn words(text: &str, most: usize, from_end: bool) -> Vec<&str> {
     let mut rest = text.trim();
     let mut parts = Vec::new();
@@ -84,7 +84,7 @@ fn pieces(parts: Vec<&str>, budget: &mut Budget) -> Result<Value, Fault> {
     Value::list(parts.into_iter().map(Value::str).collect())
 }
 
-/// Puts spaces before lines: before the first one if asked for, and before empty ones likewise.
+/// Indents lines. The first line is indented if `first` is set, and empty lines if `blank` is set.
 pub(super) fn indent(text: &str, prefix: &str, first: bool, blank: bool, budget: &mut Budget) -> Result<Value, Fault> {
     budget.pay(text.len())?;
     budget.pay_each(text.matches('\n').count() + 1, prefix.len() + 1)?;
@@ -101,7 +101,7 @@ pub(super) fn indent(text: &str, prefix: &str, first: bool, blank: bool, budget:
     Ok(Value::Str(out.into()))
 }
 
-/// The prefix of [`indent`]: a number of spaces, or a string.
+/// Makes the prefix of [`indent`] from a number of spaces or a string.
 pub(super) fn prefix(width: Option<&Value>, budget: &mut Budget) -> Result<String, Fault> {
     match width {
         None => Ok("    ".into()),
@@ -117,7 +117,7 @@ pub(super) fn prefix(width: Option<&Value>, budget: &mut Budget) -> Result<Strin
     }
 }
 
-/// Takes characters off the ends: white space, or those of a string.
+/// Removes characters at the ends: white space, or those of a string.
 pub(super) fn strip(
     text: &str,
     chars: Option<&Value>,
@@ -128,14 +128,14 @@ pub(super) fn strip(
         None | Some(Value::None | Value::Undefined) => None,
         Some(chars) => Some(chars.as_str()?),
     };
-    // Each character is looked for among those.
+    // Each character is searched in `chars`.
     budget.pay_each(text.len(), chars.map_or(1, |chars| chars.len() + 1))?;
     let drops = |c: char| chars.map_or(c.is_whitespace(), |chars| chars.contains(c));
     let text = if start { text.trim_start_matches(drops) } else { text };
     Ok(Value::str(if end { text.trim_end_matches(drops) } else { text }))
 }
 
-/// The first letter of a text, or of each word, large; the others small.
+/// Capitalises a text, or each of its words; all other letters become lower-case.
 pub(super) fn capitalized(text: &str, each_word: bool, budget: &mut Budget) -> Result<Value, Fault> {
     budget.pay_each(text.len(), 3)?;
     let mut out = String::with_capacity(text.len());
@@ -151,13 +151,13 @@ pub(super) fn capitalized(text: &str, each_word: bool, budget: &mut Budget) -> R
     Ok(Value::Str(out.into()))
 }
 
-/// A text in one case. Letters may take up to three times their bytes.
+/// Converts a text to one case. A letter may take up to three times its bytes.
 pub(super) fn cased(text: &str, upper: bool, budget: &mut Budget) -> Result<Value, Fault> {
     budget.pay_each(text.len(), 3)?;
     Ok(Value::Str(if upper { text.to_uppercase() } else { text.to_lowercase() }.into()))
 }
 
-/// For HTML.
+/// Escapes a text for HTML.
 pub(super) fn escape(text: &str, budget: &mut Budget) -> Result<Value, Fault> {
     budget.pay_each(text.len(), 6)?;
     let mut out = String::with_capacity(text.len());

@@ -5,11 +5,11 @@ use super::budget::{Budget, CELL};
 use super::numbers::count;
 use super::value::Value;
 
-/// `value[index]`. What is not there is undefined.
+/// Evaluates `value[index]`. A missing element is undefined.
 pub(super) fn index(value: &Value, index: &Value, budget: &mut Budget) -> Result<Value, Fault> {
     Ok(match (value, index) {
         (Value::Undefined, _) => return Err(Fault::new("an undefined value has no elements")),
-        // What cannot be a key is not there either.
+        // A value that cannot be a key is missing, too.
         (Value::Map(map), key) if key.is_key() => map.get(key, budget)?.cloned().unwrap_or_default(),
         (Value::List(list), Value::Int(_) | Value::Bool(_)) => {
             place(index.as_int()?, list.len()).and_then(|at| list.get(at)).cloned().unwrap_or_default()
@@ -26,13 +26,13 @@ pub(super) fn index(value: &Value, index: &Value, budget: &mut Budget) -> Result
     })
 }
 
-/// An index that may count from the end.
+/// Resolves an index, which may count from the end.
 fn place(at: i64, len: usize) -> Option<usize> {
     let at = if at < 0 { at.checked_add(len as i64)? } else { at };
     usize::try_from(at).ok().filter(|at| *at < len)
 }
 
-/// `value[from:to:step]`, as Python's.
+/// Evaluates `value[from:to:step]`, as in Python.
 pub(super) fn slice(value: &Value, bounds: [Option<i64>; 3], budget: &mut Budget) -> Result<Value, Fault> {
     match value {
         Value::Undefined | Value::None => Value::list(Vec::new()),
@@ -43,7 +43,7 @@ pub(super) fn slice(value: &Value, bounds: [Option<i64>; 3], budget: &mut Budget
             if list.is_tuple { Value::tuple(items) } else { Value::list(items) }
         }
         Value::Str(text) => {
-            // As characters, for a moment.
+            // The text is expanded to characters.
             budget.pay_each(text.len(), 4)?;
             let chars: Vec<char> = text.chars().collect();
             let places = Places::new(bounds, chars.len())?;
@@ -53,7 +53,7 @@ pub(super) fn slice(value: &Value, bounds: [Option<i64>; 3], budget: &mut Budget
     }
 }
 
-/// The places of a slice, one after the other.
+/// Iterator over the indices of a slice.
 #[derive(Clone, Copy)]
 struct Places {
     at: i64,
@@ -67,7 +67,7 @@ impl Places {
         if step == 0 {
             return Err(Fault::new("the step of a slice is zero"));
         }
-        // The places before the first one and after the last one are where slices may end.
+        // A slice can end one position before the first element or after the last one.
         let (least, most) = if step > 0 { (0, len) } else { (-1, len - 1) };
         let bound = |bound: i64| (if bound < 0 { bound.saturating_add(len) } else { bound }).clamp(least, most);
         let (first, last) = if step > 0 { (least, most) } else { (most, least) };

@@ -1,10 +1,10 @@
-//! Values as text: what `{{ }}` shows.
+//! Values as text, as `{{ }}` shows them.
 
 use super::Fault;
 use super::budget::Budget;
 use super::value::Value;
 
-/// Text that is paid for as it grows.
+/// Text that pays for its growth.
 pub(super) struct Text<'b> {
     pub out: String,
     pub budget: &'b mut Budget,
@@ -21,7 +21,7 @@ impl Text<'_> {
         Ok(())
     }
 
-    /// As Python's `str`, except that undefined values show nothing.
+    /// Writes a value like Python's `str`; undefined values are empty.
     pub fn show(&mut self, value: &Value) -> Result<(), Fault> {
         match value {
             Value::Undefined => Ok(()),
@@ -30,7 +30,7 @@ impl Text<'_> {
         }
     }
 
-    /// As Python's `repr`.
+    /// Writes a value like Python's `repr`.
     fn repr(&mut self, value: &Value) -> Result<(), Fault> {
         match value {
             Value::Undefined => self.push("Undefined"),
@@ -70,7 +70,7 @@ impl Text<'_> {
 
     fn quoted(&mut self, text: &str) -> Result<(), Fault> {
         let quote = if text.contains('\'') && !text.contains('"') { '"' } else { '\'' };
-        // A control character takes four.
+        // An escaped control character takes four bytes.
         self.budget.pay(text.len().saturating_mul(4))?;
         self.out.push(quote);
         for c in text.chars() {
@@ -89,21 +89,21 @@ impl Text<'_> {
     }
 }
 
-/// The text of a value.
+/// Converts a value to text.
 pub(super) fn shown(value: &Value, budget: &mut Budget) -> Result<String, Fault> {
     let mut text = Text::new(budget);
     text.show(value)?;
     Ok(text.out)
 }
 
-/// The text of a value as Python's `repr` has it.
+/// Converts a value to the text of Python's `repr`.
 pub(super) fn represented(value: &Value, budget: &mut Budget) -> Result<String, Fault> {
     let mut text = Text::new(budget);
     text.repr(value)?;
     Ok(text.out)
 }
 
-/// As Python's `repr` of a float.
+/// Formats a float like Python's `repr`.
 pub(super) fn float(value: f64) -> String {
     if value.is_nan() {
         return "nan".into();

@@ -1,11 +1,12 @@
-//! Values of templates. None can be changed but namespaces, which are numbered, so that nothing holds itself.
+//! Values of templates. They are immutable except for namespaces, which are referred to by index, so there are no
+//! reference cycles.
 
 use std::sync::Arc;
 
 use super::Fault;
 use super::budget::{Budget, CELL};
 
-/// Lists in lists, and maps in maps. What goes through them calls itself once for each.
+/// Deepest nesting of lists and maps. Functions that traverse them are recursive.
 pub(super) const MAX_NESTING: usize = 64;
 
 #[derive(Debug, Clone, Default)]
@@ -19,13 +20,13 @@ pub(super) enum Value {
     Str(Arc<str>),
     List(Arc<List>),
     Map(Arc<Map>),
-    /// Its number among those of the rendering.
+    /// A namespace, as an index into those of the rendering.
     Namespace(usize),
     Loop(Arc<Loop>),
     Function(Function),
 }
 
-/// What can be called by its name.
+/// A global function or macro.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Function {
     Range,
@@ -33,9 +34,9 @@ pub(super) enum Function {
     Dict,
     RaiseException,
     StrftimeNow,
-    /// A method of a map that is not called where it is named.
+    /// A method of a map that is read without being called.
     Method,
-    /// By its number among those of the template.
+    /// A macro, as an index into the template's macros.
     Macro(usize),
 }
 
@@ -44,23 +45,24 @@ pub(super) enum Function {
 pub(super) struct List {
     items: Vec<Value>,
     nesting: usize,
-    /// Whether it is a tuple, which is shown in another way and is what `%` takes several values from.
+    /// Whether it is a tuple, which is shown differently and provides several values for `%`.
     pub is_tuple: bool,
 }
 
-/// Pairs in the order in which they came. Maps of templates are small: a key is searched for one by one, and paid for.
+/// Pairs in the order of insertion. Maps of templates are small: keys are searched one by one, and the search is paid
+/// for.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Map {
     pairs: Vec<(Value, Value)>,
     nesting: usize,
 }
 
-/// What `loop` is during one round.
+/// State of a loop during one round: the variable `loop`.
 #[derive(Debug)]
 pub(super) struct Loop {
     pub items: Arc<List>,
     pub index: usize,
-    /// Loops around this one.
+    /// Number of loops around this one.
     pub outer: usize,
 }
 
@@ -103,12 +105,12 @@ impl Value {
         }
     }
 
-    /// Whether maps may have it as a key.
+    /// Returns whether it can be a key of a map.
     pub fn is_key(&self) -> bool {
         matches!(self, Value::Str(_) | Value::Int(_) | Value::Float(_) | Value::Bool(_) | Value::None)
     }
 
-    /// What errors call it.
+    /// Returns the name of its type in errors.
     pub fn kind(&self) -> &'static str {
         match self {
             Value::Undefined => "an undefined value",
@@ -140,7 +142,8 @@ impl Value {
         }
     }
 
-    /// What a loop over it goes through. What is undefined or none has nothing, as with tools that a caller left out.
+    /// Returns the elements that a loop visits. Undefined values and `none` count as empty, since callers may leave
+    /// tools out.
     pub fn items(&self, budget: &mut Budget) -> Result<Arc<List>, Fault> {
         let items = match self {
             Value::List(list) => return Ok(list.clone()),
@@ -150,7 +153,7 @@ impl Value {
                 map.pairs.iter().map(|(key, _)| key.clone()).collect()
             }
             Value::Str(text) => {
-                // A character of its own takes an allocation.
+                // Each character is a string of its own, with an allocation.
                 budget.pay_each(text.len(), 2 * CELL)?;
                 let mut buffer = [0; 4];
                 text.chars().map(|c| Value::str(c.encode_utf8(&mut buffer))).collect()
@@ -162,7 +165,7 @@ impl Value {
 }
 
 impl List {
-    /// A list of elements that are paid for.
+    /// Makes a list of elements that were paid for.
     pub fn new(items: Vec<Value>) -> Result<List, Fault> {
         let nesting = nested(items.iter())?;
         Ok(List { items, nesting, is_tuple: false })
@@ -209,7 +212,7 @@ impl Map {
         Ok(None)
     }
 
-    /// Sets a pair; one with that key keeps its place.
+    /// Sets a pair; an existing key keeps its position.
     pub fn set(&mut self, key: Value, value: Value, budget: &mut Budget) -> Result<(), Fault> {
         let nesting = nested([&key, &value].into_iter())?;
         match self.position(&key, budget)? {
@@ -236,7 +239,7 @@ impl Map {
     }
 }
 
-/// The nesting of what has these elements.
+/// Returns the nesting of a list or map with these elements.
 fn nested<'v>(items: impl Iterator<Item = &'v Value>) -> Result<usize, Fault> {
     match items.map(Value::nesting).max().map_or(0, |inner| inner + 1) {
         nesting if nesting > MAX_NESTING => {

@@ -1,4 +1,4 @@
-//! Files of a split model: in any order, of several models, incomplete, and beyond what 32 bits address.
+//! Tests of split models: files in any order, of several models, incomplete, and beyond 4 GiB.
 
 use std::pin::pin;
 use std::task::{Context, Poll, Waker};
@@ -10,7 +10,7 @@ use super::*;
 
 const F32: u32 = 0;
 
-/// A file of a split.
+/// Makes a file of a split model.
 fn part(no: u16, count: u16, tensors: i32) -> Writer {
     Writer::default().pair(NO, 2, &no.to_le_bytes()).pair(COUNT, 2, &count.to_le_bytes()).pair(
         TENSORS,
@@ -19,7 +19,7 @@ fn part(no: u16, count: u16, tensors: i32) -> Writer {
     )
 }
 
-/// Three files: one with metadata alone, one with a tensor, one with two.
+/// Makes three files: one with only metadata, one with a tensor, one with two.
 fn three() -> [Vec<u8>; 3] {
     [
         part(0, 3, 3).pair("general.architecture", 8, &string(b"llama")).bytes(),
@@ -149,7 +149,7 @@ fn names_of_siblings() {
     }
 }
 
-/// A file of any size whose header is given and whose other bytes are made when they are read.
+/// A source of any size with a given header, whose other bytes are generated when they are read.
 struct Sparse {
     header: Vec<u8>,
     len: u64,
@@ -201,14 +201,14 @@ fn files_beyond_four_gibibytes_one_behind_the_other() {
         assert_eq!(tensor.offset, i * each + start + far);
         let mut bytes = [0; 16];
         now(source.read_at(tensor.offset, &mut bytes)).unwrap();
-        // The file's own offset, not that of all files.
+        // The offset is that within the file, not within all files.
         assert_eq!(bytes, [3; 16]);
     }
     let error = now(source.read_at(3 * each, &mut [0; 1])).unwrap_err();
     says(&error.to_string(), &[&(3 * each).to_string(), "load whole files again"]);
 }
 
-/// Sizes that no disk has.
+/// A source that is larger than any disk.
 struct Endless;
 
 impl ByteSource for Endless {
