@@ -88,17 +88,19 @@ export const systemKept = () => attempt(() => localStorage.getItem(SYSTEM)) ?? "
 /** Stores the system prompt. */
 export const keepSystem = (text) => attempt(() => localStorage.setItem(SYSTEM, text.slice(0, LONGEST)));
 
-/** Deletes this tab's turns, and the engine's stored sessions of all models that no other tab uses. */
+/** Deletes this tab's turns, and the engine's stored session of them. Other conversations stay. */
 export async function forget() {
   attempt(() => storage().removeItem(keyOf(place)));
-  await session.engine?.sessions.clear().catch(() => {});
+  const name = kept();
+  if (name !== undefined) await session.engine?.sessions.remove(name).catch(() => {});
 }
 
-/** Deletes this tab's conversation, and those that no other tab has open. */
+/** Deletes this tab's conversation, and those that no other tab has open, with the stored sessions of all models. */
 export async function forgetAll() {
   for (let number = 1; number <= PLACES; number += 1) {
     const drop = (lock) => lock && attempt(() => localStorage.removeItem(keyOf(number)));
     await navigator.locks?.request(keyOf(number), { ifAvailable: true }, drop).catch(() => {});
   }
   await forget();
+  await session.engine?.sessions.clear().catch(() => {});
 }

@@ -121,7 +121,7 @@ async function tell(lane, how, signal) {
 
 function draw({ text, words, pace, count, bar, tokens, ms }) {
   text.textContent = OPENING + words;
-  pace.textContent = rate((1000 * tokens) / ms);
+  pace.textContent = rate((1000 * tokens) / Math.max(1, ms));
   count.textContent = `${tokens} of ${TOKENS} tokens`;
   bar.value = tokens;
 }

@@ -96,7 +96,10 @@ export class Journal {
   async use(name) {
     const id = await this._idOf(name);
     if (!this._held.has(id)) this._held.set(id, await this._take(id));
-    const parts = await this._partsOf(id);
+    const parts = await this._partsOf(id).catch((error) => {
+      this._release(id);
+      throw error;
+    });
     // Another tab may have written to it since.
     const known = this._logs.get(id);
     const log = known?.has(parts) ? known : new Log(this._files, id, parts);
@@ -106,6 +109,11 @@ export class Journal {
 
   /** Releases a session. @param {Log} log */
   letGo({ id }) {
+    this._release(id);
+  }
+
+  /** @param {string} id */
+  _release(id) {
     this._held.get(id)?.();
     this._held.delete(id);
   }
@@ -182,7 +190,7 @@ export class Journal {
 
   /** Releases all sessions. */
   close() {
-    for (const log of this._logs.values()) this.letGo(log);
+    for (const id of [...this._held.keys()]) this._release(id);
   }
 
   /** @param {string} id */

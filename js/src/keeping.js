@@ -82,13 +82,16 @@ export class Keeping {
    * @returns {Promise<Log | null>} Null if it cannot be kept.
    */
   async _use(name, onUnkept) {
+    let log = null;
     try {
-      const log = await this._journal.use(name);
+      log = await this._journal.use(name);
       if (this._engine.text(name) !== undefined) return log;
       const records = await log.read();
       if (records.length > 0 && !(await this._import(name, records))) await log.clear();
       return log;
     } catch (error) {
+      // Nobody else releases what could not be used.
+      if (log !== null) this._journal.letGo(log);
       if (error instanceof Failed) throw error.why;
       onUnkept(name, error);
       return null;

@@ -109,7 +109,7 @@ const listOf = (check, what) => (name, value) => {
 
 /** @type {Check} */
 const functionName = (name, value) =>
-  typeof value === "string" && /^[\w.-]{1,64}$/.test(value) ? value : refuse(name, "1 to 64 letters, digits, _ and -", value);
+  typeof value === "string" && /^[\w.-]{1,64}$/.test(value) ? value : refuse(name, "1 to 64 letters, digits, _, - and .", value);
 
 /** Checks that a value is an object; it is passed on as JSON. @type {Check} */
 const anyObject = (name, value) => {

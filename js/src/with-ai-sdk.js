@@ -249,12 +249,14 @@ function finish(raw) {
 
 /** @param {Usage | null | undefined} used */
 function usage(used) {
-  const { prompt_tokens: total, completion_tokens: text, prompt_tokens_details, cached_tokens } = /** @type {any} */ (used ?? {});
+  const { prompt_tokens: total, completion_tokens: all, ...more } = /** @type {any} */ (used ?? {});
+  const { prompt_tokens_details, completion_tokens_details, cached_tokens } = more;
+  const reasoning = completion_tokens_details?.reasoning_tokens;
   const cacheRead = prompt_tokens_details?.cached_tokens ?? cached_tokens;
   const noCache = cacheRead === undefined ? undefined : total - cacheRead;
   return {
     inputTokens: { total, noCache, cacheRead, cacheWrite: undefined },
-    outputTokens: { total: text, text, reasoning: undefined },
+    outputTokens: { total: all, text: reasoning === undefined ? all : all - reasoning, reasoning },
     raw: used ?? undefined,
   };
 }

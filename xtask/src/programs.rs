@@ -6,11 +6,11 @@ use std::path::PathBuf;
 use std::process::Command;
 
 /// Builds a program of the workspace as it is now, and returns its place.
-/// All packages are named beside it: by itself it would have other features of
-/// what it depends on than the tests have, and all of that would be compiled once more.
+/// The packages of the tests are named beside it: by itself it would have other features of what it depends on, and all of
+/// that would be compiled once more.
 pub fn built(name: &str) -> Result<PathBuf> {
     let status = Command::new(process::cargo())
-        .args(["build", "--quiet", "--release", "--workspace", "--bin", name])
+        .args(["build", "--quiet", "--release", "--workspace", "--exclude", "anygpu-viewer", "--bin", name])
         .current_dir(root())
         .status()
         .context("cannot start cargo")?;

@@ -123,13 +123,34 @@ pub const RUNS: &[Run] = &[
         needs: Need::Nothing,
         program: Program::Cargo,
         // The lines of tests that skip themselves must be seen to be counted.
-        args: layouts!(leave_out, "test", "--release", "--workspace", "--no-fail-fast", "--", "--show-output"),
+        args: layouts!(
+            leave_out,
+            "test",
+            "--release",
+            "--workspace",
+            "--exclude",
+            "anygpu-viewer",
+            "--no-fail-fast",
+            "--",
+            "--show-output"
+        ),
     },
     Run {
         title: "models in other layouts",
         needs: Need::Nothing,
         program: Program::Cargo,
-        args: layouts!(some, "test", "--release", "--workspace", "--test", "models", "--", "--show-output"),
+        args: layouts!(
+            some,
+            "test",
+            "--release",
+            "--workspace",
+            "--exclude",
+            "anygpu-viewer",
+            "--test",
+            "models",
+            "--",
+            "--show-output"
+        ),
     },
     Run {
         title: "dependencies: licences, duplicates, sources",
@@ -401,12 +422,30 @@ pub const NIGHTLY: &[Run] = &[
         program: Program::Task,
         args: &["types", "macos"],
     },
+    // Its window takes as long to compile as a third of all else.
+    Run {
+        title: "viewer",
+        needs: Need::Nothing,
+        program: Program::Cargo,
+        args: &["test", "--release", "--package", "anygpu-viewer", "--", "--show-output"],
+    },
     Run { title: "CPU kernels on NEON, emulated", needs: Need::Arm, program: Program::Task, args: &["arm"] },
     Run {
         title: "all models in other layouts",
         needs: Need::Nothing,
         program: Program::Cargo,
-        args: layouts!(all, "test", "--release", "--workspace", "--test", "models", "--", "--show-output"),
+        args: layouts!(
+            all,
+            "test",
+            "--release",
+            "--workspace",
+            "--exclude",
+            "anygpu-viewer",
+            "--test",
+            "models",
+            "--",
+            "--show-output"
+        ),
     },
     Run {
         title: "long texts",

@@ -144,7 +144,7 @@ pub fn check_messages(name: &str, value: &Value, notes: &Notes) -> Result<(), Ap
 fn check_name(name: &str, value: &Value, _: &Notes) -> Result<(), ApiError> {
     let is = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.');
     let sound = value.as_str().is_some_and(|text| (1..=64).contains(&text.len()) && text.chars().all(is));
-    if sound { Ok(()) } else { Err(refused(name, "1 to 64 letters, digits, _ and -", value)) }
+    if sound { Ok(()) } else { Err(refused(name, "1 to 64 letters, digits, _, - and .", value)) }
 }
 
 fn check_object(name: &str, value: &Value, _: &Notes) -> Result<(), ApiError> {

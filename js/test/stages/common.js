@@ -43,7 +43,7 @@ export function must(command, args, cwd) {
 export function commandLine() {
   if (process.env.ANYGPU) return process.env.ANYGPU;
   // Built like the other tests do, with the whole workspace, so that dependencies have the same features.
-  must("cargo", ["build", "--quiet", "--release", "--workspace", "--bin", "anygpu"], ROOT);
+  must("cargo", ["build", "--quiet", "--release", "--workspace", "--exclude", "anygpu-viewer", "--bin", "anygpu"], ROOT);
   return join(process.env.CARGO_TARGET_DIR ?? join(ROOT, "target"), "release", "anygpu");
 }
 

@@ -284,6 +284,36 @@ async function add(journal, name, tokens) {
 /** @param {number[]} tokens */
 const text = (tokens) => ({ tokens, prompt: 1, generate: {}, finish: null });
 
+test("a session that cannot be read is not kept from other tabs", { timeout: 20_000 }, async () => {
+  const disk = new Disk();
+  const shared = site(disk);
+  const [one, other] = await Promise.all(["m", "m"].map((model) => Journal.open(/** @type {any} */ (shared), LIMITS, model)));
+  await add(/** @type {Journal} */ (one), "a", [1, 2, 3]);
+  const files = /** @type {any} */ (one)._files;
+  const names = files.names;
+  files.names = () => Promise.reject(new Error("the disk fails"));
+  await assert.rejects(/** @type {Journal} */ (one).use("a"), /the disk fails/);
+  files.names = names;
+  const log = await /** @type {Journal} */ (other).use("a");
+  assert.equal((await log.read()).length, 1);
+  other?.letGo(log);
+
+  // The same where its records cannot be read.
+  const [first, second] = [await engine(shared, KEEP), await engine(shared, KEEP)];
+  await first.completions.create(request, { session: "chat" });
+  const read = Log.prototype.read;
+  Log.prototype.read = () => Promise.reject(new Error("the disk fails"));
+  /** @type {any[]} */
+  const told = [];
+  const third = await engine(shared, KEEP);
+  third.on("unkept", (event) => told.push(event));
+  await third.completions.create(request, { session: "chat" }).finally(() => (Log.prototype.read = read));
+  assert.equal(told.length, 1);
+  assert.equal((await second.completions.create(request, { session: "chat" })).choices[0].text, WHOLE);
+  assert.equal(await second.sessions.remove("chat"), true);
+  for (const one of [first, second, third]) await one.dispose();
+});
+
 test("a log that is torn at any length holds what came before", async () => {
   const disk = new Disk();
   const one = await journal(disk);

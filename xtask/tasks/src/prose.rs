@@ -2,6 +2,7 @@
 
 use crate::documented::{below, documents};
 use crate::root;
+use std::ffi::OsStr;
 use std::fs;
 use std::path::Path;
 
@@ -21,32 +22,8 @@ const SENTENCES: &[&str] = &["Of ", "Who ", "Whoever "];
 /// Comparisons, before which "no" is plain.
 const COMPARED: &[&str] =
     &["longer", "more", "less", "larger", "smaller", "faster", "slower", "better", "worse", "further"];
-/// Folders whose doc comments are checked, all below them included.
-const CHECKED: &[&str] = &[
-    "backend-api",
-    "backend-webgl",
-    "backend-webgpu",
-    "cli",
-    "conformance",
-    "constrain",
-    "engine",
-    "examples/library",
-    "examples/viewer",
-    "js/bindings",
-    "js/common",
-    "js/conformance",
-    "js/constrain",
-    "js/instant",
-    "js/pool",
-    "model",
-    "pool",
-    "reference-cpu",
-    "xtask",
-];
-/// Folders of JavaScript and TypeScript whose doc comments are checked, all below them included.
-const SCRIPTS: &[&str] = &["js", "web"];
-/// Folders below these whose files are generated or written by others.
-const FOREIGN: &[&str] = &["/vendor/", "/wasm/", "/wasm.partial/"];
+/// Folders whose files are generated or written by others.
+const FOREIGN: &[&str] = &["/dist/", "/dist.partial/", "/vendor/", "/wasm/", "/wasm.partial/"];
 /// Beginnings of doc comments that are not complete by themselves.
 const COMMENTS: &[&str] = &["What ", "The same", "Likewise", "As above", "Who ", "One that "];
 
@@ -177,13 +154,6 @@ fn script_comments(source: &str) -> Vec<Fault> {
     found
 }
 
-/// Whether a file is JavaScript or TypeScript of this repository.
-fn is_script(path: &Path) -> bool {
-    let name = path.strip_prefix(root()).unwrap_or(path).display().to_string();
-    let is_foreign = FOREIGN.iter().any(|folder| name.contains(folder));
-    !is_foreign && [".js", ".mjs", ".ts"].iter().any(|end| name.ends_with(end))
-}
-
 /// Whether a line begins with a day, such as `*2026-11-22.*`.
 fn is_date(line: &str) -> bool {
     let shape = "*0000-00-00.*";
@@ -243,21 +213,20 @@ fn decisions_are_dated_and_listed() {
 
 #[test]
 fn doc_comments_are_complete_by_themselves() {
-    for name in CHECKED {
-        for path in below(&root().join(name)).iter().filter(|path| path.extension().is_some_and(|e| e == "rs")) {
-            let faults = comments(&fs::read_to_string(path).unwrap());
-            assert_eq!(faults, Vec::<Fault>::new(), "{}: begin with a verb or a noun", path.display());
+    let mut counts = [0; 2];
+    for path in below(&root()) {
+        let extension = path.extension().and_then(OsStr::to_str).unwrap_or_default();
+        let (is_rust, is_script) = (extension == "rs", ["js", "mjs", "ts"].contains(&extension));
+        let name = path.to_string_lossy();
+        if !(is_rust || is_script) || FOREIGN.iter().any(|folder| name.contains(folder)) {
+            continue;
         }
+        let source = fs::read_to_string(&path).unwrap();
+        let faults = if is_rust { comments(&source) } else { script_comments(&source) };
+        assert_eq!(faults, Vec::<Fault>::new(), "{}: begin with a verb or a noun", path.display());
+        counts[usize::from(is_rust)] += 1;
     }
-    let mut count = 0;
-    for name in SCRIPTS {
-        for path in below(&root().join(name)).iter().filter(|path| is_script(path)) {
-            count += 1;
-            let faults = script_comments(&fs::read_to_string(path).unwrap());
-            assert_eq!(faults, Vec::<Fault>::new(), "{}: begin with a verb or a noun", path.display());
-        }
-    }
-    assert!(count > 200, "only {count} scripts were found");
+    assert!(counts.iter().all(|count| *count > 200), "only {counts:?} scripts and files of Rust were found");
 }
 
 #[test]
