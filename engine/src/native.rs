@@ -24,7 +24,7 @@ pub fn block_on<F: Future>(future: F) -> F::Output {
 ///
 /// *Units*: seconds since 1970-01-01, in the user's time zone.
 pub(crate) fn seconds() -> i64 {
-    let now = jiff::Zoned::now();
+    let now = jiff::ZonedDateTime::now();
     now.timestamp().as_second() + i64::from(now.offset().seconds())
 }
 
@@ -105,5 +105,28 @@ impl Engine {
     pub async fn open(path: impl AsRef<Path>, options: &EngineOptions) -> Result<Engine, EngineError> {
         let source = open_model(path.as_ref())?;
         Engine::load(&source, options, Rc::new(NativeHost::default()), &mut |_| {}).await
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A process of its own has the zone.
+    #[test]
+    fn the_time_of_day_is_that_of_the_users_zone() {
+        const ZONE: &str = "TEST-5:30";
+        let utc = || i64::try_from(std::time::SystemTime::UNIX_EPOCH.elapsed().unwrap().as_secs()).unwrap();
+        if std::env::var("TZ").is_ok_and(|zone| zone == ZONE) {
+            let before = utc();
+            let local = seconds() - (5 * 60 + 30) * 60;
+            assert!((before..=utc()).contains(&local), "{before} {local}");
+            return;
+        }
+        let own = std::env::current_exe().unwrap();
+        let test = "native::tests::the_time_of_day_is_that_of_the_users_zone";
+        let output = std::process::Command::new(own).args(["--exact", test]).env("TZ", ZONE).output().unwrap();
+        let shown = String::from_utf8_lossy(&output.stdout);
+        assert!(output.status.success() && shown.contains("1 passed"), "{shown}");
     }
 }
