@@ -104,12 +104,12 @@ fn answers_on_the_cpu_follow_their_schemas() {
 
 #[test]
 fn answers_on_webgpu_are_those_of_the_cpu() {
-    like_the_cpu("webgpu", 0..200, || block_on(backend_webgpu::WebGpu::open(Default::default())));
+    like_the_cpu("webgpu", 0..40, || block_on(backend_webgpu::WebGpu::open(Default::default())));
 }
 
 #[test]
 fn answers_on_webgl_are_those_of_the_cpu() {
-    like_the_cpu("webgl", 0..200, || backend_webgl::WebGl::open(Default::default()));
+    like_the_cpu("webgl", 40..80, || backend_webgl::WebGl::open(Default::default()));
 }
 
 /// Makes options for an answer of some length.

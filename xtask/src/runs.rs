@@ -94,15 +94,17 @@ macro_rules! old {
     };
 }
 
-/// Tests of whole models (`engine/tests/models.rs`) in other layouts of a backend that runs all of them anyway. In these
-/// layouts the suite runs each operator with each change, so that of models a few suffice; all others are of the night.
-macro_rules! layouts {
+/// Tests of whole models (`engine/tests/models.rs`) on GPU backends. The suite runs each operator there with each change, and
+/// each model runs on the CPU, so that a few models suffice on each GPU backend and layout; all others are nightly.
+macro_rules! on_gpus {
     ($use:ident $(, $arg:expr)*) => {
-        layouts!(@ $use $(, $arg)*; "webgpu_small_bindings::", "webgl_r32f::", "webgl_bits::", "webgl_small_textures::")
+        on_gpus!(@ $use $(, $arg)*; "webgpu_native::", "webgpu_small_bindings::", "webgl_packed::", "webgl_r32f::", "webgl_bits::",
+            "webgl_small_textures::")
     };
     (@ leave_out $(, $arg:expr)*; $($layout:literal),+) => { &[$($arg,)* $("--skip", $layout),+] };
     (@ all $(, $arg:expr)*; $($layout:literal),+) => { &[$($arg,)* $($layout),+] };
-    // One of each kind: a real model, formats, windows, experts, states of constant size, an encoder, codecs, texts on disk.
+    // One of each kind: a real model, formats, windows, experts, states of constant size, an encoder, codecs, texts on disk. And
+    // some more of each on one of the two backends.
     (@ some $(, $arg:expr)*; $($layout:literal),+) => {
         &[$($arg,)* "--exact", $(
             concat!($layout, "gab"),
@@ -112,8 +114,27 @@ macro_rules! layouts {
             concat!($layout, "qwen35_with_delta_nets"),
             concat!($layout, "bert"),
             concat!($layout, "caches_in_codecs"),
-            concat!($layout, "texts_that_are_saved_in_the_middle")
-        ),+]
+            concat!($layout, "texts_that_are_saved_in_the_middle"),
+        )+
+            "webgpu_native::gemma3n_with_streams",
+            "webgpu_native::lfm2_with_convolutions",
+            "webgpu_native::hybrids_that_scan_and_attend",
+            "webgpu_native::modern_bert_with_windows",
+            "webgpu_native::texts_that_share_programs",
+            "webgpu_native::texts_that_are_drafted",
+            "webgpu_native::texts_that_advance_together",
+            "webgpu_native::chains_of_stages",
+            "webgl_packed::gemma4_with_inputs_for_each_block",
+            "webgl_packed::phi3_with_fused_projections_and_two_lists_of_factors",
+            "webgl_packed::mixtral",
+            "webgl_packed::mamba_with_states",
+            "webgl_packed::caches_that_grow",
+            "webgl_packed::in_stages",
+            "webgl_packed::texts_that_outgrow_the_context",
+            "webgl_packed::texts_that_go_back_to_a_prompt",
+            "webgl_packed::texts_that_take_turns",
+            "webgl_packed::states_that_steps_rewrite",
+        ]
     };
 }
 
@@ -123,7 +144,7 @@ pub const RUNS: &[Run] = &[
         needs: Need::Nothing,
         program: Program::Cargo,
         // The lines of tests that skip themselves must be seen to be counted.
-        args: layouts!(
+        args: on_gpus!(
             leave_out,
             "test",
             "--release",
@@ -136,10 +157,10 @@ pub const RUNS: &[Run] = &[
         ),
     },
     Run {
-        title: "models in other layouts",
+        title: "models on GPUs",
         needs: Need::Nothing,
         program: Program::Cargo,
-        args: layouts!(
+        args: on_gpus!(
             some,
             "test",
             "--release",
@@ -176,11 +197,12 @@ pub const RUNS: &[Run] = &[
     vectors!("vectors: webgl", Need::Driver("webgl"), "webgl", "webgl-fold", "webgl-split", "webgl-r32f", "webgl-bits"),
     suite!("conformance: cpu", Need::Nothing, "--backend", "cpu", "--backend", "cpu-portable"),
     suite!("conformance: cpu, AVX2", Need::Avx2, "--backend", "cpu-avx2"),
+    suite!("conformance: webgpu", Need::Driver("webgpu"), "--backend", "webgpu"),
     suite!(
-        "conformance: webgpu",
+        "conformance: webgpu, variants",
         Need::Driver("webgpu"),
-        "--backend",
-        "webgpu",
+        "--share",
+        "1/4",
         "--backend",
         "webgpu-core",
         "--backend",
@@ -188,18 +210,21 @@ pub const RUNS: &[Run] = &[
         "--backend",
         "webgpu-int8"
     ),
+    suite!("conformance: webgl", Need::Driver("webgl"), "--share", "1/2", "--backend", "webgl"),
     suite!(
-        "conformance: webgl, packed",
+        "conformance: webgl, variants",
         Need::Driver("webgl"),
-        "--backend",
-        "webgl",
+        "--share",
+        "2/6",
         "--backend",
         "webgl-fold",
         "--backend",
-        "webgl-split"
+        "webgl-split",
+        "--backend",
+        "webgl-r32f",
+        "--backend",
+        "webgl-bits"
     ),
-    suite!("conformance: webgl, r32f", Need::Driver("webgl"), "--backend", "webgl-r32f"),
-    suite!("conformance: webgl, bits", Need::Driver("webgl"), "--backend", "webgl-bits"),
     suite!("llama.cpp's cases: cpu", Need::Nothing, "--peer", "small", "--backend", "cpu"),
     suite!(
         "llama.cpp's cases: webgpu",
@@ -253,12 +278,12 @@ pub const RUNS: &[Run] = &[
         args: &["fuzz", "--through", "cpu", "--count", "300"],
     },
     Run { title: "size", needs: Need::Page, program: Program::Task, args: &["size"] },
-    // WebGPU in software needs a quarter of a second a token or more, so it gets one prompt. The whole suite runs
-    // natively on each backend and in Chromium on the CPU, and a part of it elsewhere. WebGPU's kernels are shaped for software there, so a
-    // sixteenth runs those for a GPU as well. Checks that have nothing to do with the GPU run on the CPU
-    // in Chromium, whose WebGL2 in software takes long to compile.
-    page!("chromium, webgpu: conformance", Chromium, "webgpu", "conformance", "--every", "6"),
-    page!("chromium, webgpu as on a GPU: conformance", Chromium, "webgpu-core", "conformance", "--every", "16"),
+    // WebGPU in software needs a quarter of a second a token or more, so it gets one prompt. The suite runs natively on each
+    // backend and in Chromium on the CPU, and a small part of it elsewhere: drivers there are the native ones. WebGPU's kernels
+    // are shaped for software there, so some cases run those for a GPU as well. Checks that have nothing to do with the GPU run
+    // on the CPU in Chromium, whose WebGL2 in software takes long to compile.
+    page!("chromium, webgpu: conformance", Chromium, "webgpu", "conformance", "--every", "12"),
+    page!("chromium, webgpu as on a GPU: conformance", Chromium, "webgpu-core", "conformance", "--every", "32"),
     page!(
         "chromium, webgpu in bytes: conformance",
         Chromium,
@@ -267,7 +292,7 @@ pub const RUNS: &[Run] = &[
         "--op",
         "linear",
         "--every",
-        "4"
+        "16"
     ),
     page!("chromium, webgpu: gab", Chromium, "webgpu", "generate", "--prompts", "1", "--tokens", "64"),
     page!(
@@ -278,8 +303,8 @@ pub const RUNS: &[Run] = &[
         "--only",
         "selection,chances,no object,lost while generating,next turn,embedding"
     ),
-    page!("chromium, webgl: conformance", Chromium, "webgl", "conformance", "--every", "3"),
-    page!("chromium, webgl bits: conformance", Chromium, "webgl-bits", "conformance", "--every", "8"),
+    page!("chromium, webgl: conformance", Chromium, "webgl", "conformance", "--every", "8"),
+    page!("chromium, webgl bits: conformance", Chromium, "webgl-bits", "conformance", "--every", "24"),
     page!("chromium, webgl bits: gab", Chromium, "webgl-bits", "generate", "--prompts", "1"),
     page!("chromium, webgl: gab", Chromium, "webgl", "generate", "--prompts", "2"),
     page!("chromium, webgl: smollm2", Chromium, "webgl", "generate", "--model", "smollm2", "--prompts", "1"),
@@ -329,8 +354,8 @@ pub const RUNS: &[Run] = &[
         "--seed",
         "7"
     ),
-    page!("firefox, webgl: conformance", Firefox, "webgl", "conformance", "--every", "3"),
-    page!("firefox, webgl bits: conformance", Firefox, "webgl-bits", "conformance", "--every", "8"),
+    page!("firefox, webgl: conformance", Firefox, "webgl", "conformance", "--every", "8"),
+    page!("firefox, webgl bits: conformance", Firefox, "webgl-bits", "conformance", "--every", "24"),
     page!("firefox, webgl bits: gab", Firefox, "webgl-bits", "generate", "--prompts", "1"),
     page!("firefox, webgl: gab", Firefox, "webgl", "generate"),
     page!("firefox, webgl: smollm2", Firefox, "webgl", "generate", "--model", "smollm2", "--prompts", "1"),
@@ -342,7 +367,7 @@ pub const RUNS: &[Run] = &[
         "--only",
         "selection,generation,sessions,embedding,network,cache,files,device,policy"
     ),
-    page!("firefox, webgpu: conformance", Firefox, "webgpu", "conformance", "--every", "3"),
+    page!("firefox, webgpu: conformance", Firefox, "webgpu", "conformance", "--every", "8"),
     page!("firefox, webgpu: gab", Firefox, "webgpu", "generate", "--prompts", "1", "--tokens", "64"),
     page!("firefox, webgpu: smollm2", Firefox, "webgpu", "generate", "--model", "smollm2", "--prompts", "1"),
     page!("firefox, webgpu: checks", Firefox, "webgpu", "checks", "--only", "selection,chances,device,embedding"),
@@ -431,10 +456,10 @@ pub const NIGHTLY: &[Run] = &[
     },
     Run { title: "CPU kernels on NEON, emulated", needs: Need::Arm, program: Program::Task, args: &["arm"] },
     Run {
-        title: "all models in other layouts",
+        title: "all models on GPUs",
         needs: Need::Nothing,
         program: Program::Cargo,
-        args: layouts!(
+        args: on_gpus!(
             all,
             "test",
             "--release",
@@ -448,10 +473,10 @@ pub const NIGHTLY: &[Run] = &[
         ),
     },
     Run {
-        title: "long texts",
+        title: "tests that take minutes",
         needs: Need::Driver("webgl"),
         program: Program::Cargo,
-        args: &["test", "--release", "-p", "anygpu", "--test", "long", "--", "--ignored", "--show-output"],
+        args: &["test", "--release", "--workspace", "--exclude", "anygpu-viewer", "--", "--ignored", "--show-output"],
     },
     Run {
         title: "hostile files, cpu",
@@ -478,6 +503,34 @@ pub const NIGHTLY: &[Run] = &[
         args: &["supply", "--advisories"],
     },
     Run { title: "wasm modules, built twice", needs: Need::Nothing, program: Program::Task, args: &["reproduce"] },
+    suite!(
+        "whole conformance: webgpu",
+        Need::Driver("webgpu"),
+        "--backend",
+        "webgpu-core",
+        "--backend",
+        "webgpu-split",
+        "--backend",
+        "webgpu-int8"
+    ),
+    suite!(
+        "whole conformance: webgl, packed",
+        Need::Driver("webgl"),
+        "--backend",
+        "webgl",
+        "--backend",
+        "webgl-fold",
+        "--backend",
+        "webgl-split"
+    ),
+    suite!(
+        "whole conformance: webgl, others",
+        Need::Driver("webgl"),
+        "--backend",
+        "webgl-r32f",
+        "--backend",
+        "webgl-bits"
+    ),
     suite!(
         "llama.cpp's other small cases: webgpu",
         Need::Driver("webgpu"),

@@ -37,6 +37,8 @@ fn safe_tanh(x: f32) -> f32 {
     return select(tanh(clamp(x, -15.0, 15.0)), x, nan);
 }
 
+const HIDDEN: f32 = -3.0e38;
+
 fn capped(score: f32) -> f32 {
     if (p.softcap > 0.0) {
         return p.softcap * safe_tanh(score / p.softcap);

@@ -3,6 +3,7 @@
 use super::file::Served;
 use super::page;
 use super::routes::{Pool, PoolModel, router};
+use crate::args::HttpArgs;
 use crate::args::pool::{PoolServeArgs, SeamArg};
 use crate::output;
 use crate::serve::{self, Answering, reached_at};
@@ -15,6 +16,7 @@ use anygpu_pool::plan::Model;
 use anygpu_pool_nats::{Coordinating, Telling, coordinate, load, random, reachable};
 use anygpu_pool_proto::Seam;
 use anyhow::{Context, Result, anyhow, bail};
+use axum::http::Uri;
 use std::net::SocketAddr;
 use std::thread;
 use std::time::Duration;
@@ -28,7 +30,15 @@ const MISSED: u32 = 30;
 
 /// Runs `pool serve`.
 pub fn run(args: &PoolServeArgs) -> Result<bool> {
-    serve::listen(&args.http, &args.model.name(), async |address| open(args, address).await)
+    serve::listen(&http(args), &args.model.name(), async |address| open(args, address).await)
+}
+
+/// The server's arguments. The name by which others reach the program is an allowed host.
+fn http(args: &PoolServeArgs) -> HttpArgs {
+    let mut http = args.http.clone();
+    let public = args.public.as_deref().and_then(|public| public.parse::<Uri>().ok());
+    http.allowed_host.extend(public.as_ref().and_then(Uri::host).map(str::to_owned));
+    http
 }
 
 async fn open(args: &PoolServeArgs, address: SocketAddr) -> Result<Answering> {
@@ -189,4 +199,26 @@ fn sizes(elsewhere: &Elsewhere, args: &PoolServeArgs) -> Result<Model> {
     let head_blocks = head_bytes as f64 / of(false, 0..1, false)?.0.max(1) as f64;
     let blocks = u32::try_from(blocks)?;
     Ok(Model { blocks, block_bytes, block_states, embedding_bytes, head_bytes, head_blocks })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::args::pool::PoolCommand;
+    use crate::args::{Cli, Command};
+    use clap::Parser;
+
+    #[test]
+    fn the_public_name_is_an_allowed_host() {
+        let allowed = |args: &[&str]| {
+            let all = [&["anygpu", "pool", "serve", "--nats", "nats://127.0.0.1:4222"], args].concat();
+            match Cli::try_parse_from(all).unwrap().command {
+                Some(Command::Pool(PoolCommand::Serve(args))) => http(&args).allowed_host,
+                _ => panic!("another command"),
+            }
+        };
+        assert_eq!(allowed(&["--public", "https://pool.example:8443/"]), ["pool.example"]);
+        assert_eq!(allowed(&["--public", "http://pool.example", "--allowed-host", "box"]), ["box", "pool.example"]);
+        assert!(allowed(&[]).is_empty());
+    }
 }

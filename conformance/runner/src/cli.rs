@@ -1,6 +1,7 @@
 //! The command line.
 
 use crate::backends::open;
+use crate::share::Share;
 use crate::{list, mutate, peer, random, vectors};
 use anygpu_conformance::expect::Expectations;
 use anygpu_conformance::report::{BackendReport, Report};
@@ -37,9 +38,9 @@ struct Args {
     /// names. What is not ours is counted with the reason.
     #[arg(long, value_name = "SIZE", conflicts_with_all = ["vectors", "mutate", "list"])]
     peer: Option<peer::Size>,
-    /// Run a share of these cases only, such as 2/8: the second of eight processes that share them.
-    #[arg(long, requires = "peer", default_value = "1/1")]
-    share: peer::Share,
+    /// Run a share of the cases only, such as 2/8: the second of eight processes that share them.
+    #[arg(long, default_value = "1/1", conflicts_with_all = ["vectors", "mutate", "list", "random"])]
+    share: Share,
     /// Run so many cases of each operator instead, of random shapes and parameters. Of one that fails the simplest is shown.
     #[arg(long, value_name = "CASES", conflicts_with_all = ["vectors", "mutate", "list", "peer"])]
     random: Option<u32>,
@@ -103,7 +104,7 @@ fn run(args: &Args) -> Result<bool> {
         let entry = match open(candidate, None) {
             Ok(backend) => match &args.vectors {
                 Some(dir) => vectors::replay(dir, candidate.name, &*backend)?,
-                None => run_suite(candidate.name, &*backend, args.op.as_deref(), &expectations),
+                None => run_suite(candidate.name, &*backend, args, &expectations),
             },
             Err(error) if args.backend.is_empty() => {
                 let mut entry = BackendReport::new(candidate.name, "");
@@ -135,12 +136,12 @@ fn write_json(path: Option<&Path>, results: &impl Serialize) -> Result<()> {
     std::fs::write(path, text).with_context(|| format!("cannot write {}", path.display()))
 }
 
-fn run_suite(name: &str, backend: &dyn Backend, op: Option<&str>, expectations: &Expectations) -> BackendReport {
+fn run_suite(name: &str, backend: &dyn Backend, args: &Args, expectations: &Expectations) -> BackendReport {
     let reference = Cpu::new(Options { fast: false, ..Default::default() });
     let host = NativeHost::default();
     let adapter = backend.info().adapter.clone();
     let mut report = BackendReport::new(name, &adapter);
-    for case in suite::cases(op) {
+    for case in args.share.pick(suite::cases(args.op.as_deref())) {
         let outcome = pollster::block_on(check(backend, &reference, &case, &host));
         if let Outcome::Failed(why) = &outcome {
             eprintln!("{name} {} [{}]: {why}", case.op, case.name);

@@ -7,6 +7,7 @@ mod list;
 mod mutate;
 mod peer;
 mod random;
+mod share;
 mod vectors;
 
 fn main() -> std::process::ExitCode {

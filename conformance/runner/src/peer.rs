@@ -18,6 +18,7 @@ mod rows;
 mod views;
 
 use crate::backends::open;
+use crate::share::Share;
 use anygpu_conformance::report::{BackendReport, Report};
 use anygpu_conformance::run::{Outcome, judge, run as run_case};
 use anygpu_conformance::variants::Variant;
@@ -30,7 +31,6 @@ use pollster::block_on;
 use reference_cpu::{Cpu, Options};
 use row::Row;
 use std::collections::{BTreeMap, BTreeSet};
-use std::str::FromStr;
 
 /// Which cases of the list are run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -39,25 +39,6 @@ pub enum Size {
     Small,
     /// The others, for a night or a GPU.
     Large,
-}
-
-/// A part of the cases, for one of several processes that share them.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Share {
-    first: usize,
-    of: usize,
-}
-
-impl FromStr for Share {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Share, String> {
-        let parsed = text.split_once('/').and_then(|(first, of)| Some((first.parse().ok()?, of.parse().ok()?)));
-        match parsed {
-            Some((first, of)) if (1..=of).contains(&first) => Ok(Share { first, of }),
-            _ => Err(format!("a share is such as 2/8, the second of eight, not {text}")),
-        }
-    }
 }
 
 /// Largest cost of a case of the small set: operations that the list counts, and bytes of operands and results.
@@ -174,7 +155,7 @@ pub fn run(candidates: &[&Variant], op: Option<&str>, size: Size, share: Share) 
             }
         }
         let cases = if size == Size::Small { small } else { large };
-        for case in cases.iter().skip(share.first - 1).step_by(share.of) {
+        for case in share.pick(cases) {
             let expected = block_on(run_case(&reference, case, &host)).map(|(values, _)| values);
             for (backend, report) in &mut backends {
                 let outcome = outcome(&**backend, case, &expected, &host);
@@ -249,14 +230,6 @@ mod tests {
         }
         let ours: usize = list.iter().map(|(_, of)| of.ours).sum();
         assert!(ours > 1000, "only {ours} are ours");
-    }
-
-    #[test]
-    fn shares_are_whole_numbers_of_all() {
-        assert_eq!("2/8".parse(), Ok(Share { first: 2, of: 8 }));
-        for wrong in ["", "2", "0/8", "9/8", "1/0", "a/b", "-1/2"] {
-            assert!(wrong.parse::<Share>().unwrap_err().contains("2/8"), "{wrong}");
-        }
     }
 
     #[test]

@@ -48,7 +48,9 @@ fn generate(
         let mut session = engine.session()?;
         begun.set(fault.calls.get());
         let text = engine.encode("Once upon a time")?;
-        let generate = GenerateOptions { max_tokens: Some(24), ..engine.generate_options() };
+        // By default, the number of reads depends on the device's speed.
+        let fetch_interval = Some(2);
+        let generate = GenerateOptions { max_tokens: Some(24), fetch_interval, ..engine.generate_options() };
         let mut on_event = |event: Event<'_>| recovered += usize::from(matches!(event, Event::Recovered(_)));
         let open = async |_: &_| Ok((next.clone(), Report::given(next.info())));
         engine.surviving(&source, &options, &mut session, &text, &generate, &mut on_event, open).await
@@ -60,7 +62,7 @@ fn generate(
 #[test]
 fn a_text_that_a_small_model_drafts_survives_its_device() {
     // On a software GPU, loading and compiling take a second.
-    for (name, losses) in [("cpu", 6), ("webgpu", 2)] {
+    for (name, losses) in [("cpu", 6), ("webgpu", 3)] {
         let Some((inner, next)) = rung(name).zip(rung(name)) else { continue };
         let both = [&inner, &next];
         let (plain, ..) = generate(None, both, usize::MAX);
@@ -69,7 +71,9 @@ fn a_text_that_a_small_model_drafts_survives_its_device() {
         let drafted = drafted.unwrap();
         assert_eq!((&drafted.tokens, plain.drafted_tokens), (&plain.tokens, 0));
         assert!(drafted.drafted_tokens > 0, "{name}: it drafts");
-        for at in (begun..calls).step_by((calls - begun) / losses) {
+        // The last calls are left out: how a step is split into parts depends on the device's speed, and so does their
+        // number.
+        for at in (0..losses).map(|loss| begun + (calls - begun) * loss / (losses + 1)) {
             let (generation, _, recovered) = generate(Some(first_block()), both, at);
             assert_eq!((generation.unwrap().tokens, recovered), (plain.tokens.clone(), 1), "{name}, call {at}");
         }

@@ -4,10 +4,10 @@
 
 use super::TokenizerError;
 use super::merges::Merges;
+use super::normalize::composed;
 use super::pre::{Pre, Splitter};
 use super::vocab::Vocab;
 use crate::gguf::Metadata;
-use unicode_normalization::{IsNormalized, UnicodeNormalization, is_nfc_quick};
 
 #[derive(Debug)]
 pub(super) struct Bpe {
@@ -35,14 +35,8 @@ impl Bpe {
     }
 
     pub fn encode(&self, vocab: &Vocab, text: &str, out: &mut Vec<u32>) {
-        let composed: String;
-        let text = if self.composes && is_nfc_quick(text.chars()) != IsNormalized::Yes {
-            composed = text.nfc().collect();
-            &composed
-        } else {
-            text
-        };
-        for piece in self.splitter.split(text) {
+        let text = if self.composes { composed(text) } else { text.into() };
+        for piece in self.splitter.split(&text) {
             if self.ignore_merges {
                 let mapped: String = piece.iter().copied().map(byte_char).collect();
                 if let Some(id) = vocab.id(&mapped) {

@@ -9,6 +9,7 @@ mod bpe;
 mod char_bpe;
 mod eog;
 mod merges;
+mod normalize;
 mod pre;
 mod special;
 mod spm;

@@ -4,9 +4,9 @@
 //! *Source*: Devlin et al., "BERT", 2019, and its published tokenizer.
 
 use regex_automata::meta::Regex;
-use unicode_normalization::char::decompose_canonical;
 
 use super::TokenizerError;
+use super::normalize::decomposed;
 use super::spm::SPACE;
 use super::vocab::Vocab;
 use crate::gguf::Metadata;
@@ -68,14 +68,7 @@ impl WordPiece {
 
     /// Removes invisible characters and, depending on the vocabulary, case and accents.
     fn normalize(&self, text: &str) -> String {
-        let mut decomposed = String::with_capacity(text.len());
-        for c in text.chars() {
-            if self.strip_accents {
-                decompose_canonical(c, |c| decomposed.push(c));
-            } else {
-                decomposed.push(c);
-            }
-        }
+        let decomposed = if self.strip_accents { decomposed(text) } else { text.into() };
         let mut seen = String::with_capacity(decomposed.len());
         let mut end = 0;
         for unseen in self.unseen.find_iter(&decomposed) {

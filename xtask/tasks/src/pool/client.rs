@@ -39,7 +39,7 @@ impl Client {
         stream.set_read_timeout(Some(PATIENCE))?;
         let length = body.len();
         let head =
-            format!("{method} {path} HTTP/1.1\r\nHost: pool\r\nConnection: close\r\nContent-Length: {length}\r\n");
+            format!("{method} {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\nContent-Length: {length}\r\n");
         stream.write_all(format!("{head}{headers}\r\n{body}").as_bytes())?;
         Ok(stream)
     }
