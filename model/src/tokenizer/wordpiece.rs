@@ -71,7 +71,7 @@ impl WordPiece {
         let decomposed = if self.strip_accents { decomposed(text) } else { text.into() };
         let mut seen = String::with_capacity(decomposed.len());
         let mut end = 0;
-        for unseen in self.unseen.find_iter(&decomposed) {
+        for unseen in self.unseen.find_iter(&*decomposed) {
             seen.push_str(&decomposed[end..unseen.start()]);
             end = unseen.end();
         }
