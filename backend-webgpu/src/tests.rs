@@ -80,7 +80,7 @@ fn a_tunable_lists_its_default() {
     }
 }
 
-/// A share of the texts, which takes a quarter of two minutes.
+/// All combinations take two minutes.
 #[test]
 fn shaders_validate() {
     validate(4);
@@ -92,16 +92,18 @@ fn every_shader_validates() {
     validate(1);
 }
 
-/// Validates each `of`-th text of those that the suite's cases take on all devices.
+/// Validates all texts that the suite's cases take, with each `of`-th combination of a device and a tuning.
 fn validate(of: usize) {
     let mut seen = std::collections::HashSet::new();
     let mut named = std::collections::HashMap::new();
     let variants = tunings().into_iter().flat_map(|tuning| DEVICES.map(|limits| (limits, tuning)));
-    for (limits, kernel) in variants.flat_map(|(l, t)| all_kernels(l, t).0.into_iter().map(move |kernel| (l, kernel))) {
+    for (limits, kernel) in
+        variants.step_by(of).flat_map(|(l, t)| all_kernels(l, t).0.into_iter().map(move |kernel| (l, kernel)))
+    {
         let source = assemble(&kernel).unwrap();
         let first: &mut String = named.entry(variant(&kernel)).or_insert_with(|| source.clone());
         assert_eq!(*first, source, "{}: one variant, two shaders", kernel.title());
-        if !seen.insert(source.clone()) || seen.len() % of != 0 {
+        if !seen.insert(source.clone()) {
             continue;
         }
         let module = match naga::front::wgsl::parse_str(&source) {
