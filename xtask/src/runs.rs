@@ -181,12 +181,6 @@ pub const RUNS: &[Run] = &[
     },
     Run { title: "pool", needs: Need::Nats, program: Program::Page, args: &["pool"] },
     Run {
-        title: "pool: ever more failures",
-        needs: Need::Nats,
-        program: Program::Page,
-        args: &["pool", "--churn", "3", "--seconds", "60"],
-    },
-    Run {
         title: "vectors: as onnx has them",
         needs: Need::Nothing,
         program: Program::Task,
@@ -284,16 +278,6 @@ pub const RUNS: &[Run] = &[
     // on the CPU in Chromium, whose WebGL2 in software takes long to compile.
     page!("chromium, webgpu: conformance", Chromium, "webgpu", "conformance", "--every", "12"),
     page!("chromium, webgpu as on a GPU: conformance", Chromium, "webgpu-core", "conformance", "--every", "32"),
-    page!(
-        "chromium, webgpu in bytes: conformance",
-        Chromium,
-        "webgpu-int8",
-        "conformance",
-        "--op",
-        "linear",
-        "--every",
-        "16"
-    ),
     page!("chromium, webgpu: gab", Chromium, "webgpu", "generate", "--prompts", "1", "--tokens", "64"),
     page!(
         "chromium, webgpu: checks",
@@ -305,21 +289,8 @@ pub const RUNS: &[Run] = &[
     ),
     page!("chromium, webgl: conformance", Chromium, "webgl", "conformance", "--every", "8"),
     page!("chromium, webgl bits: conformance", Chromium, "webgl-bits", "conformance", "--every", "24"),
-    page!("chromium, webgl bits: gab", Chromium, "webgl-bits", "generate", "--prompts", "1"),
     page!("chromium, webgl: gab", Chromium, "webgl", "generate", "--prompts", "2"),
     page!("chromium, webgl: smollm2", Chromium, "webgl", "generate", "--model", "smollm2", "--prompts", "1"),
-    page!(
-        "chromium, webgl: gemma3",
-        Chromium,
-        "webgl",
-        "generate",
-        "--model",
-        "gemma3",
-        "--prompts",
-        "1",
-        "--tokens",
-        "4"
-    ),
     page!(
         "chromium, webgl: checks",
         Chromium,
@@ -331,7 +302,6 @@ pub const RUNS: &[Run] = &[
     page!("chromium, cpu: conformance", Chromium, "cpu", "conformance"),
     page!("chromium, cpu: gab", Chromium, "cpu", "generate"),
     page!("chromium, cpu: smollm2", Chromium, "cpu", "generate", "--model", "smollm2"),
-    page!("chromium, cpu: gemma3", Chromium, "cpu", "generate", "--model", "gemma3"),
     page!(
         "chromium, cpu: checks",
         Chromium,
@@ -355,8 +325,6 @@ pub const RUNS: &[Run] = &[
         "7"
     ),
     page!("firefox, webgl: conformance", Firefox, "webgl", "conformance", "--every", "8"),
-    page!("firefox, webgl bits: conformance", Firefox, "webgl-bits", "conformance", "--every", "24"),
-    page!("firefox, webgl bits: gab", Firefox, "webgl-bits", "generate", "--prompts", "1"),
     page!("firefox, webgl: gab", Firefox, "webgl", "generate"),
     page!("firefox, webgl: smollm2", Firefox, "webgl", "generate", "--model", "smollm2", "--prompts", "1"),
     page!(
@@ -369,7 +337,6 @@ pub const RUNS: &[Run] = &[
     ),
     page!("firefox, webgpu: conformance", Firefox, "webgpu", "conformance", "--every", "8"),
     page!("firefox, webgpu: gab", Firefox, "webgpu", "generate", "--prompts", "1", "--tokens", "64"),
-    page!("firefox, webgpu: smollm2", Firefox, "webgpu", "generate", "--model", "smollm2", "--prompts", "1"),
     page!("firefox, webgpu: checks", Firefox, "webgpu", "checks", "--only", "selection,chances,device,embedding"),
     Run {
         title: "a text that moves",
@@ -378,7 +345,6 @@ pub const RUNS: &[Run] = &[
         args: &["travel"],
     },
     page!("webkit, webgl: conformance", Webkit, "webgl", "conformance", "--every", "6"),
-    page!("webkit, webgl bits: conformance", Webkit, "webgl-bits", "conformance", "--every", "16"),
     page!("webkit, webgl: gab", Webkit, "webgl", "generate", "--prompts", "2"),
     page!(
         "webkit, webgl: checks",
@@ -393,8 +359,6 @@ pub const RUNS: &[Run] = &[
     old!("80", "webgl", "generate", "--prompts", "1", "--tokens", "24"),
     old!("80", "cpu", "generate", "--prompts", "1", "--tokens", "24"),
     old!("80", "webgl", "conformance", "--every", "8"),
-    old!("80", "webgl-bits", "conformance", "--every", "8"),
-    old!("80", "cpu", "conformance", "--every", "8"),
     old!("80", "webgl", "checks", "--only", "build,lost while generating,files"),
     old!("80", "cpu", "checks", "--only", "cache,abort,policy,next turn"),
     Run { title: "what the release says of itself", needs: Need::Node, program: Program::Task, args: &["verify"] },
@@ -552,6 +516,42 @@ pub const NIGHTLY: &[Run] = &[
         "webgl"
     ),
     suite!("llama.cpp's large cases", Need::Nothing, "--peer", "large", "--backend", "cpu"),
+    page!(
+        "chromium, webgpu in bytes: conformance",
+        Chromium,
+        "webgpu-int8",
+        "conformance",
+        "--op",
+        "linear",
+        "--every",
+        "16"
+    ),
+    page!("chromium, webgl bits: gab", Chromium, "webgl-bits", "generate", "--prompts", "1"),
+    page!(
+        "chromium, webgl: gemma3",
+        Chromium,
+        "webgl",
+        "generate",
+        "--model",
+        "gemma3",
+        "--prompts",
+        "1",
+        "--tokens",
+        "4"
+    ),
+    page!("chromium, cpu: gemma3", Chromium, "cpu", "generate", "--model", "gemma3"),
+    page!("firefox, webgl bits: conformance", Firefox, "webgl-bits", "conformance", "--every", "24"),
+    page!("firefox, webgl bits: gab", Firefox, "webgl-bits", "generate", "--prompts", "1"),
+    page!("firefox, webgpu: smollm2", Firefox, "webgpu", "generate", "--model", "smollm2", "--prompts", "1"),
+    page!("webkit, webgl bits: conformance", Webkit, "webgl-bits", "conformance", "--every", "16"),
+    old!("80", "webgl-bits", "conformance", "--every", "8"),
+    old!("80", "cpu", "conformance", "--every", "8"),
+    Run {
+        title: "pool: ever more failures",
+        needs: Need::Nats,
+        program: Program::Page,
+        args: &["pool", "--churn", "3", "--seconds", "60"],
+    },
     page!("chromium, webgpu: whole conformance", Chromium, "webgpu", "conformance"),
     page!("chromium, webgpu as on a GPU: whole conformance", Chromium, "webgpu-core", "conformance"),
     page!("chromium, webgpu in bytes: whole linear", Chromium, "webgpu-int8", "conformance", "--op", "linear"),
