@@ -173,6 +173,8 @@ pub const RUNS: &[Run] = &[
             "--show-output"
         ),
     },
+    // Long ones come first, so that no processor is idle at the end.
+    suite!("mutation check", Need::Nothing, "--mutate"),
     Run {
         title: "dependencies: licences, duplicates, sources",
         needs: Need::Nothing,
@@ -263,7 +265,6 @@ pub const RUNS: &[Run] = &[
         "--backend",
         "webgl-bits"
     ),
-    suite!("mutation check", Need::Nothing, "--mutate"),
     Run { title: "hostile inputs", needs: Need::Nothing, program: Program::Task, args: &["fuzz", "--seconds", "60"] },
     Run {
         title: "hostile files",
