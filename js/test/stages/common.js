@@ -21,6 +21,9 @@ export const FAILED = { passed: 0, failed: 1, skipped: 0 };
 /** Tally of a stage that lacks something. @type {Tally} */
 export const SKIPPED = { passed: 0, failed: 0, skipped: 1 };
 
+/** Longest time that a command may take: a program that does not end after a failed check must not stop all. In milliseconds. */
+const LONGEST = 15 * 60_000;
+
 /**
  * @param {string} command
  * @param {string[]} args
@@ -28,7 +31,7 @@ export const SKIPPED = { passed: 0, failed: 0, skipped: 1 };
  * @param {{ input?: string, timeout?: number }} [more] Standard input, and the time limit in milliseconds.
  */
 export function run(command, args, cwd, more) {
-  const options = { ...more, cwd, encoding: /** @type {const} */ ("utf8"), maxBuffer: 1 << 26 };
+  const options = { timeout: LONGEST, ...more, cwd, encoding: /** @type {const} */ ("utf8"), maxBuffer: 1 << 26 };
   const { status, stdout, stderr, error } = spawnSync(command, args, options);
   return { ok: status === 0, stdout: stdout ?? "", output: `${stdout ?? ""}${stderr ?? ""}${error?.message ?? ""}` };
 }
