@@ -52,7 +52,7 @@ export default {
     equal(error.field, "response_format", "the field of the error");
     await cpu.dispose();
     // The deepest schema that is allowed here, and a deeper one: browsers' stacks are small.
-    for (const [places, fits] of [[12, true], [14, false]]) {
+    for (const [places, fits] of [[12, true], [20, false]]) {
       const asked = engine.chat.completions.create(asking(winding(places), { max_tokens: 4 }));
       if (fits) equal((await asked).choices[0].message.content[0], "[", "what a winding schema gives");
       else assert(/levels times references/.test((await rejection(asked, errors.OptionsError)).message), "another error");

@@ -59,7 +59,7 @@ export default {
     // it.
     if (options.version !== null && options.version < 97) return "this browser is older than wasm-unsafe-eval";
     await visit("&workers=none", async (page, document) => {
-      assert(/own thread/.test(document.getElementById("ladder").textContent), "it runs in a worker");
+      assert(/main thread/.test(document.getElementById("ladder").textContent), "it runs in a worker");
       await nothingRefused(page);
     });
   },
