@@ -80,26 +80,25 @@ fn a_tunable_lists_its_default() {
     }
 }
 
-/// All combinations take two minutes.
+/// Each device has the usual tuning, and each other tuning one of the devices, in turn: all combinations take two minutes.
 #[test]
 fn shaders_validate() {
-    validate(4);
+    let usual = DEVICES.map(|limits| (limits, Tuning::default()));
+    let others = tunings().into_iter().enumerate().map(|(at, tuning)| (DEVICES[at % DEVICES.len()], tuning));
+    validate(usual.into_iter().chain(others));
 }
 
 #[test]
 #[ignore = "two minutes; nightly"]
 fn every_shader_validates() {
-    validate(1);
+    validate(tunings().into_iter().flat_map(|tuning| DEVICES.map(|limits| (limits, tuning))));
 }
 
-/// Validates all texts that the suite's cases take, with each `of`-th combination of a device and a tuning.
-fn validate(of: usize) {
+/// Validates all texts that the suite's cases take with these devices and tunings.
+fn validate(variants: impl Iterator<Item = (Limits, Tuning)>) {
     let mut seen = std::collections::HashSet::new();
     let mut named = std::collections::HashMap::new();
-    let variants = tunings().into_iter().flat_map(|tuning| DEVICES.map(|limits| (limits, tuning)));
-    for (limits, kernel) in
-        variants.step_by(of).flat_map(|(l, t)| all_kernels(l, t).0.into_iter().map(move |kernel| (l, kernel)))
-    {
+    for (limits, kernel) in variants.flat_map(|(l, t)| all_kernels(l, t).0.into_iter().map(move |kernel| (l, kernel))) {
         let source = assemble(&kernel).unwrap();
         let first: &mut String = named.entry(variant(&kernel)).or_insert_with(|| source.clone());
         assert_eq!(*first, source, "{}: one variant, two shaders", kernel.title());

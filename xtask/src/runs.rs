@@ -193,12 +193,13 @@ pub const RUNS: &[Run] = &[
     vectors!("vectors: webgl", Need::Driver("webgl"), "webgl", "webgl-fold", "webgl-split", "webgl-r32f", "webgl-bits"),
     suite!("conformance: cpu", Need::Nothing, "--backend", "cpu", "--backend", "cpu-portable"),
     suite!("conformance: cpu, AVX2", Need::Avx2, "--backend", "cpu-avx2"),
+    // Shares are by prime numbers: lists of cases repeat in twos, threes and fours.
     suite!("conformance: webgpu", Need::Driver("webgpu"), "--backend", "webgpu"),
     suite!(
         "conformance: webgpu, variants",
         Need::Driver("webgpu"),
         "--share",
-        "1/4",
+        "1/5",
         "--backend",
         "webgpu-core",
         "--backend",
@@ -206,12 +207,12 @@ pub const RUNS: &[Run] = &[
         "--backend",
         "webgpu-int8"
     ),
-    suite!("conformance: webgl", Need::Driver("webgl"), "--share", "1/2", "--backend", "webgl"),
+    suite!("conformance: webgl", Need::Driver("webgl"), "--backend", "webgl"),
     suite!(
         "conformance: webgl, variants",
         Need::Driver("webgl"),
         "--share",
-        "2/6",
+        "2/7",
         "--backend",
         "webgl-fold",
         "--backend",
@@ -277,8 +278,8 @@ pub const RUNS: &[Run] = &[
     // backend and in Chromium on the CPU, and a small part of it elsewhere: drivers there are the native ones. WebGPU's kernels
     // are shaped for software there, so some cases run those for a GPU as well. Checks that have nothing to do with the GPU run
     // on the CPU in Chromium, whose WebGL2 in software takes long to compile.
-    page!("chromium, webgpu: conformance", Chromium, "webgpu", "conformance", "--every", "12"),
-    page!("chromium, webgpu as on a GPU: conformance", Chromium, "webgpu-core", "conformance", "--every", "32"),
+    page!("chromium, webgpu: conformance", Chromium, "webgpu", "conformance", "--every", "11"),
+    page!("chromium, webgpu as on a GPU: conformance", Chromium, "webgpu-core", "conformance", "--every", "31"),
     page!("chromium, webgpu: gab", Chromium, "webgpu", "generate", "--prompts", "1", "--tokens", "64"),
     page!(
         "chromium, webgpu: checks",
@@ -288,8 +289,8 @@ pub const RUNS: &[Run] = &[
         "--only",
         "selection,chances,no object,lost while generating,next turn,embedding"
     ),
-    page!("chromium, webgl: conformance", Chromium, "webgl", "conformance", "--every", "8"),
-    page!("chromium, webgl bits: conformance", Chromium, "webgl-bits", "conformance", "--every", "24"),
+    page!("chromium, webgl: conformance", Chromium, "webgl", "conformance", "--every", "7"),
+    page!("chromium, webgl bits: conformance", Chromium, "webgl-bits", "conformance", "--every", "23"),
     page!("chromium, webgl: gab", Chromium, "webgl", "generate", "--prompts", "2"),
     page!("chromium, webgl: smollm2", Chromium, "webgl", "generate", "--model", "smollm2", "--prompts", "1"),
     page!(
@@ -325,7 +326,7 @@ pub const RUNS: &[Run] = &[
         "--seed",
         "7"
     ),
-    page!("firefox, webgl: conformance", Firefox, "webgl", "conformance", "--every", "8"),
+    page!("firefox, webgl: conformance", Firefox, "webgl", "conformance", "--every", "7"),
     page!("firefox, webgl: gab", Firefox, "webgl", "generate"),
     page!("firefox, webgl: smollm2", Firefox, "webgl", "generate", "--model", "smollm2", "--prompts", "1"),
     page!(
@@ -336,7 +337,7 @@ pub const RUNS: &[Run] = &[
         "--only",
         "selection,generation,sessions,embedding,network,cache,files,device,policy"
     ),
-    page!("firefox, webgpu: conformance", Firefox, "webgpu", "conformance", "--every", "8"),
+    page!("firefox, webgpu: conformance", Firefox, "webgpu", "conformance", "--every", "7"),
     page!("firefox, webgpu: gab", Firefox, "webgpu", "generate", "--prompts", "1", "--tokens", "64"),
     page!("firefox, webgpu: checks", Firefox, "webgpu", "checks", "--only", "selection,chances,device,embedding"),
     Run {
@@ -345,7 +346,7 @@ pub const RUNS: &[Run] = &[
         program: Program::Task,
         args: &["travel"],
     },
-    page!("webkit, webgl: conformance", Webkit, "webgl", "conformance", "--every", "6"),
+    page!("webkit, webgl: conformance", Webkit, "webgl", "conformance", "--every", "7"),
     page!("webkit, webgl: gab", Webkit, "webgl", "generate", "--prompts", "2"),
     page!(
         "webkit, webgl: checks",
@@ -359,7 +360,7 @@ pub const RUNS: &[Run] = &[
     // take no more than a few minutes together.
     old!("80", "webgl", "generate", "--prompts", "1", "--tokens", "24"),
     old!("80", "cpu", "generate", "--prompts", "1", "--tokens", "24"),
-    old!("80", "webgl", "conformance", "--every", "8"),
+    old!("80", "webgl", "conformance", "--every", "7"),
     old!("80", "webgl", "checks", "--only", "build,lost while generating,files"),
     old!("80", "cpu", "checks", "--only", "cache,abort,policy,next turn"),
     Run { title: "what the release says of itself", needs: Need::Node, program: Program::Task, args: &["verify"] },
@@ -482,8 +483,6 @@ pub const NIGHTLY: &[Run] = &[
         "whole conformance: webgl, packed",
         Need::Driver("webgl"),
         "--backend",
-        "webgl",
-        "--backend",
         "webgl-fold",
         "--backend",
         "webgl-split"
@@ -525,7 +524,7 @@ pub const NIGHTLY: &[Run] = &[
         "--op",
         "linear",
         "--every",
-        "16"
+        "17"
     ),
     page!("chromium, webgl bits: gab", Chromium, "webgl-bits", "generate", "--prompts", "1"),
     page!(
@@ -541,12 +540,12 @@ pub const NIGHTLY: &[Run] = &[
         "4"
     ),
     page!("chromium, cpu: gemma3", Chromium, "cpu", "generate", "--model", "gemma3"),
-    page!("firefox, webgl bits: conformance", Firefox, "webgl-bits", "conformance", "--every", "24"),
+    page!("firefox, webgl bits: conformance", Firefox, "webgl-bits", "conformance", "--every", "23"),
     page!("firefox, webgl bits: gab", Firefox, "webgl-bits", "generate", "--prompts", "1"),
     page!("firefox, webgpu: smollm2", Firefox, "webgpu", "generate", "--model", "smollm2", "--prompts", "1"),
     page!("webkit, webgl bits: conformance", Webkit, "webgl-bits", "conformance", "--every", "16"),
-    old!("80", "webgl-bits", "conformance", "--every", "8"),
-    old!("80", "cpu", "conformance", "--every", "8"),
+    old!("80", "webgl-bits", "conformance", "--every", "7"),
+    old!("80", "cpu", "conformance", "--every", "7"),
     Run {
         title: "pool: ever more failures",
         needs: Need::Nats,
@@ -600,8 +599,8 @@ pub const NIGHTLY: &[Run] = &[
     old!("103", "webgl", "checks", "--only", "workers,build,device,next turn"),
     old!("103", "cpu", "checks", "--only", "cache,abort"),
     page!("webkit, webgl bits: gab", Webkit, "webgl-bits", "generate", "--prompts", "1"),
-    old!("103", "cpu", "conformance", "--every", "8"),
-    old!("103", "webgl", "conformance", "--every", "8"),
+    old!("103", "cpu", "conformance", "--every", "7"),
+    old!("103", "webgl", "conformance", "--every", "7"),
     old!("103", "cpu", "generate", "--prompts", "1", "--tokens", "24"),
     page!("webkit, webgl bits: whole conformance", Webkit, "webgl-bits", "conformance"),
     page!("chromium, webgpu: formats", Chromium, "webgpu", "checks", "--only", "formats:"),

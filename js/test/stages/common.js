@@ -38,7 +38,8 @@ export function run(command, args, cwd, more) {
 
 /** @param {string} command @param {string[]} args @param {string} cwd */
 export function must(command, args, cwd) {
-  const { ok, output } = run(command, args, cwd);
+  // Compiling everything may take long.
+  const { ok, output } = run(command, args, cwd, { timeout: 4 * LONGEST });
   if (!ok) throw new Error(`${command} ${args.join(" ")} failed:\n${output}`);
 }
 
