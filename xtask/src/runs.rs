@@ -37,6 +37,8 @@ pub enum Need {
     Nats,
     /// The page, and Node.js with npm.
     Node,
+    /// Node.js, without the page.
+    NodeAlone,
 }
 
 /// Program that a run starts.
@@ -174,7 +176,13 @@ pub const RUNS: &[Run] = &[
         ),
     },
     // Long ones come first, so that no processor is idle at the end.
-    suite!("mutation check", Need::Nothing, "--mutate"),
+    suite!("mutation check", Need::Nothing, "--mutate", "--share", "1/3"),
+    Run {
+        title: "JavaScript units",
+        needs: Need::NodeAlone,
+        program: Program::Node,
+        args: &["js/test/run.js", "unit"],
+    },
     Run {
         title: "dependencies: licences, duplicates, sources",
         needs: Need::Nothing,
@@ -287,20 +295,13 @@ pub const RUNS: &[Run] = &[
         "webgpu",
         "checks",
         "--only",
-        "selection,chances,no object,lost while generating,next turn,embedding"
+        "chances,no object,lost while generating"
     ),
     page!("chromium, webgl: conformance", Chromium, "webgl", "conformance", "--every", "7"),
     page!("chromium, webgl bits: conformance", Chromium, "webgl-bits", "conformance", "--every", "23"),
     page!("chromium, webgl: gab", Chromium, "webgl", "generate", "--prompts", "2"),
     page!("chromium, webgl: smollm2", Chromium, "webgl", "generate", "--model", "smollm2", "--prompts", "1"),
-    page!(
-        "chromium, webgl: checks",
-        Chromium,
-        "webgl",
-        "checks",
-        "--only",
-        "extension,chances,formats,workers,sessions,device,pace,page,embedding"
-    ),
+    page!("chromium, webgl: checks", Chromium, "webgl", "checks", "--only", "extension,chances,workers,device"),
     page!("chromium, cpu: conformance", Chromium, "cpu", "conformance"),
     page!("chromium, cpu: gab", Chromium, "cpu", "generate"),
     page!("chromium, cpu: smollm2", Chromium, "cpu", "generate", "--model", "smollm2"),
@@ -326,36 +327,21 @@ pub const RUNS: &[Run] = &[
         "--seed",
         "7"
     ),
-    page!("firefox, webgl: conformance", Firefox, "webgl", "conformance", "--every", "7"),
+    page!("firefox, webgl: conformance", Firefox, "webgl", "conformance", "--every", "23"),
     page!("firefox, webgl: gab", Firefox, "webgl", "generate"),
-    page!("firefox, webgl: smollm2", Firefox, "webgl", "generate", "--model", "smollm2", "--prompts", "1"),
-    page!(
-        "firefox, webgl: checks",
-        Firefox,
-        "webgl",
-        "checks",
-        "--only",
-        "selection,generation,sessions,embedding,network,cache,files,device,policy"
-    ),
-    page!("firefox, webgpu: conformance", Firefox, "webgpu", "conformance", "--every", "7"),
+    page!("firefox, webgl: checks", Firefox, "webgl", "checks", "--only", "generation,cache,device,policy"),
+    page!("firefox, webgpu: conformance", Firefox, "webgpu", "conformance", "--every", "23"),
     page!("firefox, webgpu: gab", Firefox, "webgpu", "generate", "--prompts", "1", "--tokens", "64"),
-    page!("firefox, webgpu: checks", Firefox, "webgpu", "checks", "--only", "selection,chances,device,embedding"),
+    page!("firefox, webgpu: checks", Firefox, "webgpu", "checks", "--only", "chances,device"),
     Run {
         title: "a text that moves",
         needs: Need::Browsers(&[Kind::Firefox, Kind::Chromium]),
         program: Program::Task,
         args: &["travel"],
     },
-    page!("webkit, webgl: conformance", Webkit, "webgl", "conformance", "--every", "7"),
+    page!("webkit, webgl: conformance", Webkit, "webgl", "conformance", "--every", "23"),
     page!("webkit, webgl: gab", Webkit, "webgl", "generate", "--prompts", "2"),
-    page!(
-        "webkit, webgl: checks",
-        Webkit,
-        "webgl",
-        "checks",
-        "--only",
-        "selection,generation,turn,cache,files,device,policy"
-    ),
+    page!("webkit, webgl: checks", Webkit, "webgl", "checks", "--only", "generation,cache,files,device,policy"),
     // The oldest Chromium, with the build for older browsers, and one with that for today. A part of each run: they are to
     // take no more than a few minutes together.
     old!("80", "webgl", "generate", "--prompts", "1", "--tokens", "24"),
@@ -364,7 +350,25 @@ pub const RUNS: &[Run] = &[
     old!("80", "webgl", "checks", "--only", "build,lost while generating,files"),
     old!("80", "cpu", "checks", "--only", "cache,abort,policy,next turn"),
     Run { title: "what the release says of itself", needs: Need::Node, program: Program::Task, args: &["verify"] },
-    Run { title: "JavaScript package", needs: Need::Node, program: Program::Node, args: &["js/test/run.js"] },
+    Run {
+        title: "JavaScript package",
+        needs: Need::Node,
+        program: Program::Node,
+        args: &[
+            "js/test/run.js",
+            "types",
+            "baseline",
+            "guard",
+            "runtimes",
+            "sdk",
+            "plain",
+            "offline",
+            "site",
+            "vite",
+            "webpack",
+            "openai",
+        ],
+    },
 ];
 
 /// Runs that take too long for each change: the whole suite wherever above only a part of it is run in a browser,
@@ -551,6 +555,33 @@ pub const NIGHTLY: &[Run] = &[
         needs: Need::Nats,
         program: Program::Page,
         args: &["pool", "--churn", "3", "--seconds", "60"],
+    },
+    page!("chromium, webgpu: other checks", Chromium, "webgpu", "checks", "--only", "selection,next turn,embedding"),
+    page!(
+        "chromium, webgl: other checks",
+        Chromium,
+        "webgl",
+        "checks",
+        "--only",
+        "formats,sessions,pace,page,embedding"
+    ),
+    page!(
+        "firefox, webgl: other checks",
+        Firefox,
+        "webgl",
+        "checks",
+        "--only",
+        "selection,sessions,embedding,network,files"
+    ),
+    page!("firefox, webgpu: other checks", Firefox, "webgpu", "checks", "--only", "selection,embedding"),
+    page!("webkit, webgl: other checks", Webkit, "webgl", "checks", "--only", "selection,turn"),
+    page!("firefox, webgl: smollm2", Firefox, "webgl", "generate", "--model", "smollm2", "--prompts", "1"),
+    suite!("whole mutation check", Need::Nothing, "--mutate"),
+    Run {
+        title: "JavaScript package with other bundlers",
+        needs: Need::Node,
+        program: Program::Node,
+        args: &["js/test/run.js", "esbuild", "rollup"],
     },
     page!("chromium, webgpu: whole conformance", Chromium, "webgpu", "conformance"),
     page!("chromium, webgpu as on a GPU: whole conformance", Chromium, "webgpu-core", "conformance"),

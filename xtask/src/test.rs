@@ -187,7 +187,7 @@ impl Machine {
             Need::Browsers(kinds) => self.lacks_one(kinds),
             Need::OldBrowser => browsers::lacks_for_old(),
             Need::Nats => nats::lacks(),
-            Need::Node => self.node.as_ref().err().cloned(),
+            Need::Node | Need::NodeAlone => self.node.as_ref().err().cloned(),
         }
     }
 

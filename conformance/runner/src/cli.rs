@@ -38,8 +38,8 @@ struct Args {
     /// names. What is not ours is counted with the reason.
     #[arg(long, value_name = "SIZE", conflicts_with_all = ["vectors", "mutate", "list"])]
     peer: Option<peer::Size>,
-    /// Run a share of the cases only, such as 2/8: the second of eight processes that share them.
-    #[arg(long, default_value = "1/1", conflicts_with_all = ["vectors", "mutate", "list", "random"])]
+    /// Run a share of the cases, or of the mutations, only, such as 2/8: the second of eight processes that share them.
+    #[arg(long, default_value = "1/1", conflicts_with_all = ["vectors", "list", "random"])]
     share: Share,
     /// Run so many cases of each operator instead, of random shapes and parameters. Of one that fails the simplest is shown.
     #[arg(long, value_name = "CASES", conflicts_with_all = ["vectors", "mutate", "list", "peer"])]
@@ -83,7 +83,7 @@ fn run(args: &Args) -> Result<bool> {
         named => named.iter().map(|name| variants::named(name).map_err(anyhow::Error::msg)).collect::<Result<_>>()?,
     };
     if args.mutate {
-        return mutate::run(&candidates, args.op.as_deref());
+        return mutate::run(&candidates, args.op.as_deref(), args.share);
     }
     if args.list {
         let points = list::points(&candidates)?;

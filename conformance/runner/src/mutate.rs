@@ -3,6 +3,7 @@
 mod table;
 
 use crate::backends::open;
+use crate::share::Share;
 use anygpu_conformance::run::{Outcome, judge, run as run_case};
 use anygpu_conformance::suite;
 use anygpu_conformance::variants::Variant;
@@ -39,7 +40,7 @@ pub fn tables() -> Tables {
 
 /// Runs all mutations of the backends among `candidates`, in one variant each, or those that are made for an operator.
 /// True if every file has a mutation and all were noticed.
-pub fn run(candidates: &[&Variant], op: Option<&str>) -> Result<bool> {
+pub fn run(candidates: &[&Variant], op: Option<&str>, share: Share) -> Result<bool> {
     let of_backend = |name: &str| tables().iter().filter(|(variant, _)| variant.starts_with(name)).collect::<Vec<_>>();
     let backends: [(_, Files); 2] = [
         (of_backend("webgpu"), backend_webgpu::shader_files().collect()),
@@ -72,7 +73,8 @@ pub fn run(candidates: &[&Variant], op: Option<&str>) -> Result<bool> {
             skipped += mutations.len();
             continue;
         }
-        for mutation in mutations.iter().filter(|mutation| op.is_none_or(|op| mutation.op == op)) {
+        let asked = mutations.iter().filter(|mutation| op.is_none_or(|op| mutation.op == op));
+        for mutation in share.pick(asked) {
             let result = is_only_in_its_file(mutation, files)
                 .and_then(|()| notice(candidate, &*clean, mutation, expectations(&mut expected, mutation.op)?));
             match result {

@@ -70,8 +70,11 @@ enum Task {
         #[arg(long, value_enum, default_value_t = Choice::Auto)]
         toolchain: Choice,
     },
-    /// Say how large dist/ is; fail if what a page downloads before the model exceeds the limit
+    /// Say how large what a page downloads before the model is; fail if it exceeds the limit
     Size {
+        /// Measure everything else of dist/ too, which takes minutes to compress
+        #[arg(long)]
+        everything: bool,
         /// Write the sizes to a file as JSON too
         #[arg(long, value_name = "FILE")]
         json: Option<PathBuf>,
@@ -154,7 +157,7 @@ fn main() -> ExitCode {
         Task::Shape(options) => shape::run(&options).map(|()| true),
         Task::Test(options) => test::run(&options),
         Task::Web { port, no_serve, threads, toolchain } => web(port, no_serve, threads, toolchain),
-        Task::Size { json } => size(json.as_deref()),
+        Task::Size { everything, json } => size(everything, json.as_deref()),
         Task::Browser(options) => browser::run(&options),
         Task::Bench(options) => bench::run(&options),
         Task::Matrix(options) => matrix::run(&options),
@@ -188,8 +191,8 @@ fn web(port: Option<u16>, no_serve: bool, threads: bool, toolchain: Choice) -> R
     Ok(true)
 }
 
-fn size(json: Option<&Path>) -> Result<bool> {
-    let sizes = web::size::Sizes::measure()?;
+fn size(everything: bool, json: Option<&Path>) -> Result<bool> {
+    let sizes = web::size::Sizes::measure(everything)?;
     sizes.print();
     if let Some(file) = json {
         std::fs::write(file, format!("{:#}\n", sizes.json()))

@@ -15,14 +15,11 @@ use std::fs;
 use std::path::Path;
 use xtask::toolchain;
 
-/// Builds everything into `dist`, threads if asked for, and shows the sizes.
-pub fn build(choice: toolchain::Choice, threads: bool) -> Result<size::Sizes> {
+/// Builds everything into `dist`, threads if asked for.
+pub fn build(choice: toolchain::Choice, threads: bool) -> Result<()> {
     let toolchain = toolchain::find(choice, threads)?;
     build::run(toolchain, &Place::here(), threads)?;
-    dist::assemble(&toolchain.version()?)?;
-    let sizes = size::Sizes::measure()?;
-    sizes.print();
-    Ok(sizes)
+    dist::assemble(&toolchain.version()?)
 }
 
 /// Serves `dist` until the process is interrupted.

@@ -73,12 +73,13 @@ struct Part {
 pub struct Sizes(Vec<Part>);
 
 impl Sizes {
-    /// Measures what was built.
-    pub fn measure() -> Result<Sizes> {
+    /// Measures what was built: what is downloaded before the model, or everything, which takes minutes to compress.
+    pub fn measure(everything: bool) -> Result<Sizes> {
         progress::during("compressing as a host would", || {
             let empty = |(name, when, ..): &(&'static str, When, _, _)| Part { name, when: *when, raw: 0, brotli: 0 };
             let mut parts: Vec<Part> = PARTS.iter().map(empty).collect();
-            add_folder(&dist::folder(), "", &first(&dist::folder())?, &mut parts)?;
+            add_folder(&dist::folder(), "", &first(&dist::folder())?, everything, &mut parts)?;
+            parts.retain(|part| everything || part.when == When::First);
             Ok(Sizes(parts))
         })
     }
@@ -105,7 +106,7 @@ impl Sizes {
             ("by older browsers", When::Older),
             ("with threads", When::Threads),
         ];
-        for (title, when) in titles {
+        for (title, when) in titles.into_iter().filter(|(_, when)| self.parts(*when).next().is_some()) {
             println!("{title:26} {:>12} {:>12}", "bytes", "brotli");
             for part in self.parts(when) {
                 println!("{:26} {:>12} {:>12}", part.name, part.raw, part.brotli);
@@ -152,14 +153,20 @@ fn first(dist: &Path) -> Result<BTreeSet<String>> {
     Ok(known)
 }
 
-/// Adds all files of a folder; `prefix` is its path in `dist`.
-fn add_folder(folder: &Path, prefix: &str, first: &BTreeSet<String>, parts: &mut [Part]) -> Result<()> {
+/// Adds the files of a folder, of later downloads only if `everything` is measured; `prefix` is its path in `dist`.
+fn add_folder(
+    folder: &Path,
+    prefix: &str,
+    first: &BTreeSet<String>,
+    everything: bool,
+    parts: &mut [Part],
+) -> Result<()> {
     let remedy = || format!("cannot read {}; build it with `cargo xtask web --no-serve`", folder.display());
     for entry in fs::read_dir(folder).with_context(remedy)? {
         let entry = entry?;
         let path = format!("{prefix}{}", entry.file_name().to_string_lossy());
         if entry.file_type()?.is_dir() {
-            add_folder(&entry.path(), &format!("{path}/"), first, parts)?;
+            add_folder(&entry.path(), &format!("{path}/"), first, everything, parts)?;
             continue;
         }
         let fits = |(_, _, begin, ends): &&(&str, When, &str, &[&str])| {
@@ -170,8 +177,8 @@ fn add_folder(folder: &Path, prefix: &str, first: &BTreeSet<String>, parts: &mut
         {
             position = PARTS.iter().position(|(name, ..)| *name == TABS).unwrap_or(position);
         }
-        let bytes = fs::read(entry.path()).with_context(|| format!("cannot read dist/{path}"))?;
-        if let Some(part) = parts.get_mut(position) {
+        if let Some(part) = parts.get_mut(position).filter(|part| everything || part.when == When::First) {
+            let bytes = fs::read(entry.path()).with_context(|| format!("cannot read dist/{path}"))?;
             part.raw += bytes.len();
             part.brotli += compressed(&bytes)?;
         }
