@@ -136,7 +136,9 @@ const CHECKS = {
       const { choices } = await caller.chat.completions.create({ ...request, ...more });
       return choices[0].message.tool_calls.map((call) => [call.function.name, JSON.parse(call.function.arguments)]);
     };
-    assert.deepEqual(await calledWith({ tool_choice: "required" }), [["weather", { city: "Paris" }], ["time", {}]]);
+    assert.deepEqual(await calledWith({ tool_choice: "required" }), [["weather", { city: "Paris" }]]);
+    const several = { tool_choice: "required", parallel_tool_calls: true };
+    assert.deepEqual(await calledWith(several), [["weather", { city: "Paris" }], ["time", {}]]);
     // The model would not choose this by itself. Without parameters there is only one possible call.
     assert.deepEqual(await calledWith({ tool_choice: named, tools: [tools[0], bare("time")] }), [["time", {}]]);
     const other = { ...request, tool_choice: "required", response_format: { type: "json_object" } };
@@ -173,7 +175,7 @@ const CHECKS = {
     const answered = message.tool_calls.map(({ id }) => ({ role: "tool", tool_call_id: id, content: "25 degrees" }));
     const end = await caller.chat.completions.create({ model: "by-heart", messages: [...question, message, ...answered], tools: zodTools });
     assert.equal(end.choices[0].message.content, "It is warm.");
-    assert.deepEqual(await called({ tool_choice: "required" }), expected);
+    assert.deepEqual(await called({ tool_choice: "required", parallel_tool_calls: true }), expected);
     const response_format = zodResponseFormat(z.object({ colour: z.enum(["red", "green"]), sure: z.boolean() }), "choice");
     const { choices } = await client.chat.completions.parse({ model: "gab", messages, response_format });
     assert.ok(["red", "green"].includes(choices[0].message.parsed.colour));

@@ -14,6 +14,8 @@ class FakeWorker {
   asked = 0;
   terminated = false;
   answers = true;
+  /** Promise of the last answer: the worker's script answers in the order of messages. */
+  last = Promise.resolve();
 
   constructor() {
     workers.push(this);
@@ -31,7 +33,8 @@ class FakeWorker {
   postMessage({ bytes, place }, transfer) {
     this.asked += 1;
     const own = structuredClone(bytes, { transfer });
-    if (this.answers) void sha256(own).then((digest) => this.onmessage({ data: { digest, bytes: own, written: place !== null } }));
+    if (!this.answers) return;
+    this.last = this.last.then(async () => this.onmessage({ data: { digest: await sha256(own), bytes: own, written: place !== null } }));
   }
 
   terminate() {
