@@ -1,9 +1,9 @@
 /** Entry of a worker that computes digests. Each message has bytes, which are returned with their digest. */
 
-import { writeFile } from "./opfs.js";
-import { sha256 } from "./sha256.js";
+import { writeFile } from "./opfs/opfs-files.js";
+import { sha256 } from "./common/sha256.js";
 
-/** @import { Digested, Place } from "./digests.js" */
+/** @import { Digested, Place } from "./cache/part-digests.js" */
 
 const port = /** @type {{ postMessage(said: Digested | null, transfer?: ArrayBuffer[]): void }} */ (/** @type {unknown} */ (self));
 

@@ -3,7 +3,7 @@
  * it.
  */
 
-import { AnyGpuError, CLASSES, CODES } from "./errors.js";
+import { AnyGpuError, CLASSES, CODES } from "./common/errors.js";
 
 /** The pool does not accept pages, or not this one. */
 export class PoolError extends AnyGpuError {

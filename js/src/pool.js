@@ -3,18 +3,18 @@
  * imports.
  */
 
-import { throwIfAborted } from "./abort.js";
-import { callback, integer, object, oneOf, refuse, signal } from "./checks.js";
-import { report } from "./client.js";
-import { connect } from "./connect.js";
-import { BrowserError, DisposedError } from "./errors.js";
+import { throwIfAborted } from "./common/abort.js";
+import { callback, integer, object, oneOf, refuse, signal } from "./common/validate.js";
+import { report } from "./workers/client.js";
+import { connect } from "./workers/connect.js";
+import { BrowserError, DisposedError } from "./common/errors.js";
 import { PoolError } from "./pool-error.js";
-import { runtime } from "./runtime.js";
-import { serve } from "./serve.js";
+import { runtime } from "./common/runtime.js";
+import { serve } from "./workers/serve.js";
 
 /** @import { JoinOptions, PoolMember, PoolState } from "../pool.d.ts" */
-/** @import { Check } from "./checks.js" */
-/** @import { Served } from "./connect.js" */
+/** @import { Check } from "./common/validate.js" */
+/** @import { Served } from "./workers/connect.js" */
 
 export { PoolError };
 
@@ -54,7 +54,7 @@ const MEMBER = {
   },
   script: { today: "pool-worker.js", older: "pool-worker.js", threads: "pool-worker.js" },
   here: {
-    today: async (port) => serve(port, (await import("./pool-today.js")).poolCore()),
+    today: async (port) => serve(port, (await import("./pool/pool-today.js")).poolCore()),
     older: tooOld,
   },
 };
@@ -78,7 +78,7 @@ export async function joinPool(options) {
 }
 
 /**
- * @param {import("./client.js").Client} client
+ * @param {import("./workers/client.js").Client} client
  * @param {(error: Error) => Promise<void>} close
  * @param {import("../pool.d.ts").Pool} pool
  * @param {PoolState} first

@@ -1,6 +1,6 @@
 /** Entry of the conformance suite's worker in older browsers. */
 
-import { suite } from "./suite-older.js";
-import { serve } from "./serve.js";
+import { suite } from "./suite/suite-older.js";
+import { serve } from "./workers/serve.js";
 
-serve(/** @type {import("./serve.js").Port} */ (/** @type {unknown} */ (self)), suite());
+serve(/** @type {import("./workers/serve.js").Port} */ (/** @type {unknown} */ (self)), suite());

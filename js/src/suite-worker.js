@@ -1,6 +1,6 @@
 /** Entry of the conformance suite's worker. */
 
-import { suite } from "./suite-today.js";
-import { serve } from "./serve.js";
+import { suite } from "./suite/suite-today.js";
+import { serve } from "./workers/serve.js";
 
-serve(/** @type {import("./serve.js").Port} */ (/** @type {unknown} */ (self)), suite());
+serve(/** @type {import("./workers/serve.js").Port} */ (/** @type {unknown} */ (self)), suite());

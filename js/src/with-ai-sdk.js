@@ -1,6 +1,6 @@
 /** Models for the AI SDK, following its specification v4; `ai-sdk.d.ts` documents them. */
 
-import { OptionsError } from "./errors.js";
+import { OptionsError } from "./common/errors.js";
 
 /** @import { AnyGpu, ChatCompletionChunk, ChatRequest, TokenLogprob, Usage } from "../index.d.ts" */
 

@@ -3,10 +3,10 @@
 import { open, readFile, stat } from "node:fs/promises";
 import { resolve } from "node:path";
 import { pathToFileURL } from "node:url";
-import { FileError } from "./errors.js";
-import { runtime } from "./runtime.js";
+import { FileError } from "./common/errors.js";
+import { runtime } from "./common/runtime.js";
 
-/** @import { FileLike } from "./runtime.js" */
+/** @import { FileLike } from "./common/runtime.js" */
 
 /** Whether a text is a URL. A scheme of one letter is a drive. */
 const isAddress = (/** @type {string} */ text) => /^[a-z][a-z0-9+.-]+:/i.test(text);

@@ -1,17 +1,17 @@
 /** Entry of a thread in Node.js, and of the engine's worker in Deno and Bun. */
 
 import { parentPort, workerData } from "node:worker_threads";
-import { serve } from "./serve.js";
+import { serve } from "./workers/serve.js";
 import "./with-files.js";
 
-/** @import { Module } from "./module.js" */
-/** @import { Core, Port } from "./serve.js" */
+/** @import { Module } from "./module/wasm-module.js" */
+/** @import { Core, Port } from "./workers/serve.js" */
 
 /** @returns {Promise<Core & Module<any>>} */
 async function served() {
-  if (workerData === "suite") return (await import("./suite-today.js")).suite();
-  if (workerData === "format") return (await import("./format-today.js")).formats();
-  return (await import("./engine.js")).engine();
+  if (workerData === "suite") return (await import("./suite/suite-today.js")).suite();
+  if (workerData === "format") return (await import("./format/format-today.js")).formats();
+  return (await import("./engine/engine-today.js")).engine();
 }
 
 /** @param {(data: unknown) => void} post @param {(hear: (data: unknown) => void) => void} listen */

@@ -1,6 +1,6 @@
 /** Entry of the engine's worker in older browsers. */
 
-import { engine } from "./engine-older.js";
-import { serve } from "./serve.js";
+import { engine } from "./engine/engine-older.js";
+import { serve } from "./workers/serve.js";
 
-serve(/** @type {import("./serve.js").Port} */ (/** @type {unknown} */ (self)), engine());
+serve(/** @type {import("./workers/serve.js").Port} */ (/** @type {unknown} */ (self)), engine());

@@ -1,6 +1,6 @@
 /** Entry of the engine's worker. */
 
-import { engine } from "./engine.js";
-import { serve } from "./serve.js";
+import { engine } from "./engine/engine-today.js";
+import { serve } from "./workers/serve.js";
 
-serve(/** @type {import("./serve.js").Port} */ (/** @type {unknown} */ (self)), engine());
+serve(/** @type {import("./workers/serve.js").Port} */ (/** @type {unknown} */ (self)), engine());

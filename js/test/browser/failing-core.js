@@ -2,8 +2,8 @@
 
 import "./errors.js";
 import { Faults } from "/doubles/faults.js";
-import { Core } from "/below/a/path/anygpu/src/core.js";
-import { serve } from "/below/a/path/anygpu/src/serve.js";
+import { Core } from "/below/a/path/anygpu/src/engine/engine-core.js";
+import { serve } from "/below/a/path/anygpu/src/workers/serve.js";
 import * as bindings from "/below/a/path/anygpu/wasm/bindings.js";
 
 const MODULE = new URL("/below/a/path/anygpu/wasm/bindings_bg.wasm", location.href);

@@ -3,7 +3,7 @@
 // have the right file or none. `failing.test.js` does so with doubles.
 
 import { AnyGpu, Results, beat, errors, options, reference, say } from "./run.js";
-import { Client } from "/below/a/path/anygpu/src/client.js";
+import { Client } from "/below/a/path/anygpu/src/workers/client.js";
 import { difference } from "./generate.js";
 import { FILE } from "./expect.js";
 

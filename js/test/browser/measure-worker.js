@@ -2,8 +2,8 @@
 // figures. Before that, it reports this thread's GPU interfaces.
 
 import "./errors.js";
-import { features } from "/below/a/path/anygpu/src/features.js";
-import { compute, isThread, startThreads } from "/below/a/path/anygpu/src/start-threads.js";
+import { features } from "/below/a/path/anygpu/src/module/gpu-features.js";
+import { compute, isThread, startThreads } from "/below/a/path/anygpu/src/module/start-threads.js";
 import * as today from "/below/a/path/anygpu/wasm/conformance.js";
 import * as threaded from "/below/a/path/anygpu/wasm/threads/conformance.js";
 

@@ -1,7 +1,7 @@
 // Measurements of `cargo xtask bench`: models, operators and ablations, and then the same with other engines.
 
-import { chooseThread, features } from "/below/a/path/anygpu/src/features.js";
-import { threadsOf } from "/below/a/path/anygpu/src/threads.js";
+import { chooseThread, features } from "/below/a/path/anygpu/src/module/gpu-features.js";
+import { threadsOf } from "/below/a/path/anygpu/src/module/thread-count.js";
 import { beat, modelNamed, options, say } from "./run.js";
 
 /** Returns the options of a measurement as the bindings take them. */

@@ -1,11 +1,11 @@
 /** An engine as a page uses it, with the double of the wasm module. */
 
-import { Client } from "../../src/client.js";
-import { Core } from "../../src/core.js";
-import { DisposedError } from "../../src/errors.js";
+import { Client } from "../../src/workers/client.js";
+import { Core } from "../../src/engine/engine-core.js";
+import { DisposedError } from "../../src/common/errors.js";
 import { AnyGpu } from "../../src/index.js";
-import { serve } from "../../src/serve.js";
-import { Suite } from "../../src/suite.js";
+import { serve } from "../../src/workers/serve.js";
+import { Suite } from "../../src/suite/suite-core.js";
 import * as bindings from "./bindings.js";
 import * as suiteBindings from "./suite.js";
 
@@ -14,7 +14,7 @@ export const MODULE = Uint8Array.of(0, 0x61, 0x73, 0x6d, 1, 0, 0, 0);
 const NOWHERE = new URL(`data:application/wasm;base64,${Buffer.from(MODULE).toString("base64")}`);
 
 /**
- * @param {import("../../src/store.js").Environment} [environment]
+ * @param {import("../../src/cache/model-store.js").Environment} [environment]
  * @param {object} [module] A copy of its own, since a trap is for ever.
  * @param {Ends} [ends]
  */
@@ -36,7 +36,7 @@ export function suite() {
 /** Ports that may still be open. @type {MessagePort[]} */
 const ports = [];
 
-/** @param {import("../../src/serve.js").Core} core @param {Ends} [ends] */
+/** @param {import("../../src/workers/serve.js").Core} core @param {Ends} [ends] */
 function connected(core, ends = {}) {
   const { port1, port2 } = new MessageChannel();
   ports.push(/** @type {any} */ (port1));
@@ -50,7 +50,7 @@ function connected(core, ends = {}) {
   return { client, thread: /** @type {const} */ ("main"), reason: "a test", close };
 }
 
-/** @param {import("../../src/store.js").Environment} [environment] @param {object} [sessions] Options of sessions. */
+/** @param {import("../../src/cache/model-store.js").Environment} [environment] @param {object} [sessions] Options of sessions. */
 export async function engine(environment, sessions) {
   const link = connection(environment);
   const facts = await link.client.call("load", { what: new Blob(["model"]), options: {}, engine: {}, sessions });

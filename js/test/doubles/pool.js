@@ -1,9 +1,9 @@
 /** Doubles of a pool for a page's member: the wasm module, the broker, and the coordinator's files. */
 
 import http from "node:http";
-import { Client } from "../../src/client.js";
-import { PoolCore } from "../../src/pool-core.js";
-import { serve } from "../../src/serve.js";
+import { Client } from "../../src/workers/client.js";
+import { PoolCore } from "../../src/pool/pool-core.js";
+import { serve } from "../../src/workers/serve.js";
 import { WasmCancel } from "./bindings.js";
 import { MODULE } from "./engine.js";
 
@@ -40,7 +40,7 @@ function bindings(deliver) {
 export class Broker {
   /** Messages that were published, as `subject: text`. @type {string[]} */
   said = [];
-  /** @type {Map<string, import("../../src/pool-link.js").OnMessage>} */
+  /** @type {Map<string, import("../../src/pool/nats-link.js").OnMessage>} */
   listeners = new Map();
   connection = "server/1";
   closed = false;
@@ -51,7 +51,7 @@ export class Broker {
   /** @type {() => void} */
   _end = () => {};
 
-  /** @returns {import("../../src/pool-link.js").Link} */
+  /** @returns {import("../../src/pool/nats-link.js").Link} */
   link() {
     return {
       name: () => this.connection,

@@ -15,7 +15,7 @@ import type { Stream } from "openai/core/streaming";
 import type { CreateEmbeddingResponse, EmbeddingCreateParams } from "openai/resources/embeddings";
 import type { RequestOptions } from "openai/internal/request-options";
 import type * as declared from "../../index.d.ts";
-import { CHAT, EMBEDDING, MESSAGE, TEXT } from "../../src/request.js";
+import { CHAT, EMBEDDING, MESSAGE, TEXT } from "../../src/openai/request.js";
 
 type Chat = declared.ChatCompletions;
 type Plain = declared.Completions;

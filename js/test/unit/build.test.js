@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { readFileSync, readdirSync } from "node:fs";
 import { test } from "node:test";
-import { buildFor } from "../../src/build.js";
+import { buildFor } from "../../src/module/build-choice.js";
 import { AnyGpu, BrowserError } from "../../src/index.js";
 
 /** Returns a browser that runs modules unless one of these is among their bytes. @param {number[][]} lacks */
@@ -42,7 +42,8 @@ test("loading in such a browser is refused before anything is started", async ()
 
 test("each worker's script has a name of its own, since webpack makes one file of those that share one", () => {
   const folder = new URL("../../src/", import.meta.url);
-  const sources = readdirSync(folder).map((name) => readFileSync(new URL(name, folder), "utf8"));
+  const names = readdirSync(folder, { recursive: true, encoding: "utf8" }).filter((name) => name.endsWith(".js"));
+  const sources = names.map((name) => readFileSync(new URL(name, folder), "utf8"));
   const found = sources.flatMap((source) => [...source.matchAll(/new Worker\(new URL\("(.*?)", import\.meta\.url\), .*?name: "(.*?)"/g)]);
   const scripts = new Map(found.map(([, script, name]) => [`${name} of ${script}`, name]));
   assert.ok(scripts.size >= 10, [...scripts.keys()].join("\n"));

@@ -1,12 +1,12 @@
 import assert from "node:assert/strict";
 import { createHash } from "node:crypto";
 import { afterEach, test } from "node:test";
-import { Client } from "../../src/client.js";
-import * as errors from "../../src/errors.js";
-import { chooseThread, mayCompile } from "../../src/features.js";
+import { Client } from "../../src/workers/client.js";
+import * as errors from "../../src/common/errors.js";
+import { chooseThread, mayCompile } from "../../src/module/gpu-features.js";
 import { AnyGpu } from "../../src/index.js";
-import { loadOptions } from "../../src/options.js";
-import { start } from "../../src/start.js";
+import { loadOptions } from "../../src/engine/options.js";
+import { start } from "../../src/module/start-module.js";
 import * as bindings from "../doubles/bindings.js";
 import { pieces, script, seen } from "../doubles/bindings.js";
 import { Disk, lockManager, opfs } from "../doubles/browser.js";

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { sha256 } from "../../src/sha256.js";
+import { sha256 } from "../../src/common/sha256.js";
 
 /** Workers that were started. @type {FakeWorker[]} */
 let workers = [];
@@ -53,8 +53,8 @@ async function loaded(context, navigator = { userAgentData: {} }) {
   };
   set({ Worker: FakeWorker, navigator });
   context.after(() => set(before));
-  /** @type {typeof import("../../src/digests.js")} */
-  const module = await import(`../../src/digests.js?copy=${++copies}`);
+  /** @type {typeof import("../../src/cache/part-digests.js")} */
+  const module = await import(`../../src/cache/part-digests.js?copy=${++copies}`);
   return module.digested;
 }
 

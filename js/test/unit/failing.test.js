@@ -3,9 +3,9 @@
 
 import assert from "node:assert/strict";
 import { afterEach, test } from "node:test";
-import { AnyGpuError } from "../../src/errors.js";
+import { AnyGpuError } from "../../src/common/errors.js";
 import { AnyGpu } from "../../src/index.js";
-import { PART } from "../../src/parts.js";
+import { PART } from "../../src/cache/stored-parts.js";
 import { pieces, script } from "../doubles/bindings.js";
 import { Disk, cacheStorage, closeAll, estimates, lockManager, opfs } from "../doubles/browser.js";
 import { connection, reset } from "../doubles/engine.js";

@@ -1,14 +1,14 @@
 import assert from "node:assert/strict";
 import { createHash } from "node:crypto";
 import { afterEach, test } from "node:test";
-import { FileError, NetworkError, OptionsError } from "../../src/errors.js";
-import { FilesSource, siblings } from "../../src/files.js";
-import { keyOf } from "../../src/entry.js";
+import { FileError, NetworkError, OptionsError } from "../../src/common/errors.js";
+import { FilesSource, siblings } from "../../src/download/model-files.js";
+import { keyOf } from "../../src/cache/entry.js";
 import { AnyGpu } from "../../src/index.js";
-import { loadOptions } from "../../src/options.js";
-import { Remote } from "../../src/remote.js";
-import { BlobSource, UrlSource } from "../../src/source.js";
-import { RemoteStream } from "../../src/stream.js";
+import { loadOptions } from "../../src/engine/options.js";
+import { Remote } from "../../src/download/remote-file.js";
+import { BlobSource, UrlSource } from "../../src/download/source.js";
+import { RemoteStream } from "../../src/download/remote-stream.js";
 import { pieces, script, seen } from "../doubles/bindings.js";
 import { Disk, lockManager, opfs } from "../doubles/browser.js";
 import { connection, reset } from "../doubles/engine.js";
@@ -106,7 +106,7 @@ test("a split model by the address of one file: downloaded in order, kept, and n
   assertRead();
   assert.equal(server.requests.length, before);
 
-  const { Store } = await import("../../src/store.js");
+  const { Store } = await import("../../src/cache/model-store.js");
   await (await Store.open(environment))?.delete(keyOf(new URL(path(3), server.url)));
   assert.deepEqual((await load(environment, server.first)).info.cache, { state: "stored" });
   assertRead();

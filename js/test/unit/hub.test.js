@@ -2,11 +2,11 @@
 
 import assert from "node:assert/strict";
 import { afterEach, test } from "node:test";
-import { FileError, NetworkError, OptionsError } from "../../src/errors.js";
-import { chosen, located } from "../../src/hub.js";
-import { loadOptions } from "../../src/options.js";
-import { Remote } from "../../src/remote.js";
-import { RemoteStream } from "../../src/stream.js";
+import { FileError, NetworkError, OptionsError } from "../../src/common/errors.js";
+import { chosen, located } from "../../src/download/hub.js";
+import { loadOptions } from "../../src/engine/options.js";
+import { Remote } from "../../src/download/remote-file.js";
+import { RemoteStream } from "../../src/download/remote-stream.js";
 import { serveFile } from "../doubles/server.js";
 
 /** @type {(() => void)[]} */

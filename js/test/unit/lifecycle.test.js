@@ -2,13 +2,13 @@
 
 import assert from "node:assert/strict";
 import { afterEach, test } from "node:test";
-import { Client } from "../../src/client.js";
-import { CrashError, DeviceLostError, DisposedError } from "../../src/errors.js";
-import { comeBack } from "../../src/lifecycle.js";
-import { afterAwake, within } from "../../src/patience.js";
-import { persist } from "../../src/persist.js";
-import { patient, watch } from "../../src/pulse.js";
-import { live, onEnd } from "../../src/vital.js";
+import { Client } from "../../src/workers/client.js";
+import { CrashError, DeviceLostError, DisposedError } from "../../src/common/errors.js";
+import { comeBack } from "../../src/workers/page-lifecycle.js";
+import { afterAwake, within } from "../../src/common/timeout.js";
+import { persist } from "../../src/opfs/persist.js";
+import { patient, watch } from "../../src/workers/hang-detection.js";
+import { live, onEnd } from "../../src/workers/exit-detection.js";
 import { script } from "../doubles/bindings.js";
 import { lockManager } from "../doubles/browser.js";
 import { engine, reset } from "../doubles/engine.js";

@@ -3,12 +3,12 @@
 
 import assert from "node:assert/strict";
 import { afterEach, test } from "node:test";
-import { Ahead } from "../../src/ahead.js";
-import { EarlyStream } from "../../src/early.js";
-import { PART } from "../../src/parts.js";
-import { BlobSource } from "../../src/source.js";
-import { Store } from "../../src/store.js";
-import { readFound } from "../../src/tuned.js";
+import { Ahead } from "../../src/download/read-ahead.js";
+import { EarlyStream } from "../../src/download/prefetch-stream.js";
+import { PART } from "../../src/cache/stored-parts.js";
+import { BlobSource } from "../../src/download/source.js";
+import { Store } from "../../src/cache/model-store.js";
+import { readFound } from "../../src/engine/tuning-store.js";
 import { script, seen } from "../doubles/bindings.js";
 import { Disk, lockManager, opfs } from "../doubles/browser.js";
 import { connection, reset } from "../doubles/engine.js";

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { afterEach, test } from "node:test";
-import { ContextError, OptionsError } from "../../src/errors.js";
-import { textLogprobs } from "../../src/logprobs.js";
+import { ContextError, OptionsError } from "../../src/common/errors.js";
+import { textLogprobs } from "../../src/openai/logprobs.js";
 import { script, seen } from "../doubles/bindings.js";
 import { engine, reset } from "../doubles/engine.js";
 

@@ -3,10 +3,10 @@
 import assert from "node:assert/strict";
 import { createHash } from "node:crypto";
 import { afterEach, test } from "node:test";
-import * as errors from "../../src/errors.js";
-import { loadOptions } from "../../src/options.js";
-import { PART } from "../../src/parts.js";
-import { Store } from "../../src/store.js";
+import * as errors from "../../src/common/errors.js";
+import { loadOptions } from "../../src/engine/options.js";
+import { PART } from "../../src/cache/stored-parts.js";
+import { Store } from "../../src/cache/model-store.js";
 import { pieces, script } from "../doubles/bindings.js";
 import { Disk, lockManager, opfs } from "../doubles/browser.js";
 import { connection, reset } from "../doubles/engine.js";

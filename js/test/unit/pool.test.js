@@ -2,11 +2,11 @@
 
 import assert from "node:assert/strict";
 import { afterEach, test } from "node:test";
-import { CrashError, NetworkError } from "../../src/errors.js";
+import { CrashError, NetworkError } from "../../src/common/errors.js";
 import { PoolError } from "../../src/pool-error.js";
 import { joinPool } from "../../src/pool.js";
-import { chunks } from "../../src/pool-chunks.js";
-import { models } from "../../src/pool-source.js";
+import { chunks } from "../../src/pool/chunk-cache.js";
+import { models } from "../../src/pool/pool-downloads.js";
 import { Disk, cacheStorage, opfs } from "../doubles/browser.js";
 import { Broker, coordinator, member } from "../doubles/pool.js";
 import { someBytes } from "../doubles/server.js";

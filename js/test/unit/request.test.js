@@ -3,8 +3,8 @@
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { test } from "node:test";
-import { CHAT, EMBEDDING, MESSAGE, TEXT, chatRequest, completionRequest } from "../../src/request.js";
-import { chatCompletions, completions } from "../../src/openai.js";
+import { CHAT, EMBEDDING, MESSAGE, TEXT, chatRequest, completionRequest } from "../../src/openai/request.js";
+import { chatCompletions, completions } from "../../src/openai/completions.js";
 
 const messages = [{ role: "user", content: "hi" }];
 const chat = (/** @type {object} */ more) => chatRequest({ messages, ...more });

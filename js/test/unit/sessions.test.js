@@ -3,8 +3,8 @@
 import assert from "node:assert/strict";
 import { afterEach, test } from "node:test";
 import { AnyGpu } from "../../src/index.js";
-import { Journal } from "../../src/journal.js";
-import { Log } from "../../src/log.js";
+import { Journal } from "../../src/sessions/session-store.js";
+import { Log } from "../../src/sessions/session-log.js";
 import { script, seen } from "../doubles/bindings.js";
 import { Disk, cacheStorage, closeAll, estimates, lockManager, opfs } from "../doubles/browser.js";
 import { connection, engine, reset } from "../doubles/engine.js";

@@ -1,10 +1,10 @@
 import assert from "node:assert/strict";
 import { createHash, randomBytes } from "node:crypto";
 import { afterEach, test } from "node:test";
-import { ChecksumError, FileError, NetworkError } from "../../src/errors.js";
-import { Remote } from "../../src/remote.js";
-import { BlobSource, UrlSource } from "../../src/source.js";
-import { RemoteStream, spool } from "../../src/stream.js";
+import { ChecksumError, FileError, NetworkError } from "../../src/common/errors.js";
+import { Remote } from "../../src/download/remote-file.js";
+import { BlobSource, UrlSource } from "../../src/download/source.js";
+import { RemoteStream, spool } from "../../src/download/remote-stream.js";
 import { serveFile, someBytes } from "../doubles/server.js";
 
 const SIZE = 3_000_000;

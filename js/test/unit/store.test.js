@@ -1,10 +1,10 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { keyOf } from "../../src/entry.js";
-import { CacheError, QuotaError } from "../../src/errors.js";
-import { PART } from "../../src/parts.js";
-import { Records } from "../../src/records.js";
-import { Store } from "../../src/store.js";
+import { keyOf } from "../../src/cache/entry.js";
+import { CacheError, QuotaError } from "../../src/common/errors.js";
+import { PART } from "../../src/cache/stored-parts.js";
+import { Records } from "../../src/opfs/atomic-records.js";
+import { Store } from "../../src/cache/model-store.js";
 import { Disk, cacheStorage, closeAll, estimates, lockManager, opfs } from "../doubles/browser.js";
 import { someBytes } from "../doubles/server.js";
 
@@ -39,7 +39,7 @@ async function keep(store, key, size, maxBytes = Infinity) {
   await recorder.commit(FACTS);
 }
 
-/** Returns the contents of an entry. @param {import("../../src/store.js").Kept | null} kept */
+/** Returns the contents of an entry. @param {import("../../src/cache/model-store.js").Kept | null} kept */
 async function contents(kept) {
   assert.ok(kept);
   const bytes = new Uint8Array(kept.entry.size);

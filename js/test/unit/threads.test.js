@@ -1,9 +1,9 @@
 import assert from "node:assert/strict";
 import { afterEach, test } from "node:test";
-import { startThreads } from "../../src/start-threads.js";
-import { threadsOf } from "../../src/threads.js";
+import { startThreads } from "../../src/module/start-threads.js";
+import { threadsOf } from "../../src/module/thread-count.js";
 
-/** @typedef {import("../../src/start-threads.js").Sharing} Sharing */
+/** @typedef {import("../../src/module/start-threads.js").Sharing} Sharing */
 
 const isolated = (/** @type {number} */ hardwareConcurrency) => ({ crossOriginIsolated: true, navigator: { hardwareConcurrency } });
 

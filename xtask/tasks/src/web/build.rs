@@ -56,8 +56,8 @@ impl Build {
 
 const BUILDS: &[Build] = &[
     Build { title: "browsers of today", folder: "", flags: None, is_for_oldest: false, has_threads: false },
-    // What `js/src/build.js` asks a browser for. Without them the border to JavaScript is another one, so that this build has
-    // its own JavaScript too.
+    // What `js/src/module/build-choice.js` asks a browser for. Without them the border to JavaScript is another one, so that
+    // this build has its own JavaScript too.
     Build {
         title: "older browsers",
         folder: "older",
@@ -71,8 +71,8 @@ const BUILDS: &[Build] = &[
         is_for_oldest: true,
         has_threads: false,
     },
-    // What `js/src/start-threads.js` asks a page for. The linker is told what a shared memory takes, since compilers differ in what
-    // they tell it themselves.
+    // What `js/src/module/start-threads.js` asks a page for. The linker is told what a shared memory takes, since compilers
+    // differ in what they tell it themselves.
     Build {
         title: "pages that may have threads",
         folder: "threads",

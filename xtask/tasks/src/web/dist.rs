@@ -104,6 +104,7 @@ fn without_comments(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::documented::below;
 
     /// Holds npm to refusing a package that lacks a module.
     #[test]
@@ -139,8 +140,8 @@ mod tests {
 
     #[test]
     fn nothing_but_comments_is_left_out() {
-        let files = ["js/src", "web"].into_iter().flat_map(|folder| fs::read_dir(root().join(folder)).unwrap());
-        for path in files.map(|entry| entry.unwrap().path()).filter(|path| is_own_script(path)) {
+        let files = ["js/src", "web"].into_iter().flat_map(|folder| below(&root().join(folder)));
+        for path in files.filter(|path| is_own_script(path)) {
             let text = fs::read_to_string(&path).unwrap();
             let shipped = without_comments(&text);
             let mut kept = shipped.lines().peekable();

@@ -47,7 +47,7 @@ const PARTS: &[(&str, When, &str, &[&str])] = &[
     ("its bindings (JavaScript)", When::Asked, "anygpu/wasm/pool", &[".js"]),
     ("its part of the package", When::Asked, "anygpu/src/pool", &[".js"]),
     ("its client of NATS", When::Asked, "anygpu/vendor/", &[".js"]),
-    ("models by their names on a hub", When::Asked, "anygpu/src/hub", &[".js"]),
+    ("models by their names on a hub", When::Asked, "anygpu/src/download/hub", &[".js"]),
     ("for other runtimes, React and others", When::Asked, "anygpu/src/with-", &[".js"]),
     ("Markdown of answers", When::Asked, "vendor/", &[".js"]),
     (TABS, When::Asked, "", &[]),

@@ -1,0 +1,161 @@
+/**
+ * Files in the browser's storage. No call waits forever: storage that did not answer once is not asked again, and the
+ * caller does without it.
+ */
+
+import { within } from "../common/timeout.js";
+import { openCacheStorage } from "./cache-storage-files.js";
+import { openOpfs } from "./opfs-files.js";
+
+/** @import { Environment } from "../cache/model-store.js" */
+/** @import { Files } from "./opfs-files.js" */
+
+/** How long a call may take, in milliseconds. A slow call is about a few MiB. */
+const LIMIT = 20_000;
+
+/**
+ * @param {Environment} environment
+ * @param {string} [folder] Name of the folder; that of the models by default.
+ * @returns {Promise<Files | null>} Null if there is nothing to keep files in.
+ */
+export async function openFiles({ storage, caches, limit = LIMIT }, folder) {
+  const open = async () => (await openOpfs(storage, folder)) ?? (await openCacheStorage(caches, folder));
+  const bound = new Bound(limit);
+  const files = await bound.call(open).catch(() => null);
+  return files && new BoundFiles(files, bound);
+}
+
+/**
+ * Waits for the browser's answer, but not forever.
+ *
+ * @template T
+ * @param {Promise<T>} answer
+ * @param {number} [limit] In milliseconds.
+ * @returns {Promise<T>}
+ */
+export function inTime(answer, limit = LIMIT) {
+  return within(limit, answer, () => new Error(`no answer for ${limit} ms`));
+}
+
+/**
+ * Waits for a lock, but not forever: its holder may be a frozen tab.
+ *
+ * @template T
+ * @param {LockManager} locks
+ * @param {string} name
+ * @param {() => Promise<T>} action
+ * @param {number} [limit] In milliseconds.
+ * @returns {Promise<T>}
+ */
+export async function lockedFor(locks, name, action, limit = LIMIT) {
+  const controller = new AbortController();
+  let held = () => {};
+  const had = new Promise((resolve) => (held = () => resolve(undefined)));
+  const run = () => (held(), action());
+  const done = /** @type {Promise<T>} */ (locks.request(name, { signal: controller.signal }, run));
+  const late = within(limit, Promise.race([had, done]), () => new Error(`no lock for ${limit} ms`));
+  late.catch(() => controller.abort());
+  // After a timeout the request ends with the abort; nobody needs that error.
+  done.catch(() => {});
+  return late.then(() => done);
+}
+
+/** The time limit for calls of one storage. */
+class Bound {
+  _limit;
+  _silent = false;
+
+  /** @param {number} limit */
+  constructor(limit) {
+    this._limit = limit;
+  }
+
+  /**
+   * @template T
+   * @param {() => Promise<T>} action
+   * @returns {Promise<T>}
+   */
+  call(action) {
+    const late = () => {
+      this._silent = true;
+      return new Error(`no answer for ${this._limit} ms`);
+    };
+    if (this._silent) return Promise.reject(late());
+    return within(this._limit, action(), late);
+  }
+}
+
+/** @implements {Files} */
+class BoundFiles {
+  _files;
+  _bound;
+
+  /**
+   * @param {Files} files
+   * @param {Bound} bound
+   */
+  constructor(files, bound) {
+    this._files = files;
+    this._bound = bound;
+  }
+
+  get folder() {
+    return this._files.folder;
+  }
+
+  names() {
+    return this._bound.call(() => this._files.names());
+  }
+
+  /** @param {string} name */
+  async blob(name) {
+    const blob = await this._bound.call(() => this._files.blob(name));
+    return blob && new BoundBlob(blob, this._bound);
+  }
+
+  /**
+   * @param {string} name
+   * @param {Uint8Array} bytes
+   */
+  write(name, bytes) {
+    return this._bound.call(() => this._files.write(name, bytes));
+  }
+
+  /** @param {string} name */
+  remove(name) {
+    return this._bound.call(() => this._files.remove(name));
+  }
+}
+
+/** @implements {Contents} */
+class BoundBlob {
+  _blob;
+  _bound;
+
+  /**
+   * @param {Contents} blob
+   * @param {Bound} bound
+   */
+  constructor(blob, bound) {
+    this._blob = blob;
+    this._bound = bound;
+  }
+
+  get size() {
+    return this._blob.size;
+  }
+
+  /**
+   * @param {number} begin
+   * @param {number} end
+   */
+  slice(begin, end) {
+    return new BoundBlob(this._blob.slice(begin, end), this._bound);
+  }
+
+  arrayBuffer() {
+    return this._bound.call(() => this._blob.arrayBuffer());
+  }
+}
+
+/** @typedef {import("./opfs-files.js").Contents} Contents */
