@@ -5,15 +5,15 @@ import { Piece } from "../common/buffers.js";
 import { PART } from "./stored-parts.js";
 
 /** @import { Digest } from "../download/source.js" */
-/** @import { Parts } from "./stored-parts.js" */
+/** @import { StoredParts } from "./stored-parts.js" */
 
 /** A complete cached file. Each part's digest is checked when it is read; a damaged part is downloaded again. */
-export class KeptSource {
+export class CachedSource {
   _parts;
   _piece = new Piece();
 
   /**
-   * @param {Parts} parts
+   * @param {StoredParts} parts
    * @param {number} size
    */
   constructor(parts, size) {

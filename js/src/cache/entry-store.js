@@ -4,11 +4,11 @@
  * or, after a crash, when the store is opened next.
  */
 
-import { Records } from "../opfs/atomic-records.js";
+import { AtomicRecords } from "../opfs/atomic-records.js";
 import { lockedFor } from "../opfs/storage.js";
 import { hold } from "../opfs/tab-locks.js";
 import { isEntry, nameOf } from "./entry.js";
-import { Parts } from "./stored-parts.js";
+import { StoredParts } from "./stored-parts.js";
 
 /** @import { Files } from "../opfs/opfs-files.js" */
 /** @import { Entry } from "./entry.js" */
@@ -23,7 +23,7 @@ const FORGOTTEN = 7 * 24 * 3600 * 1000;
 const OURS = [".json", ".part", ".bytes"];
 
 /** Entries by their names. They must only be changed under the lock of the store. */
-export class Shelf {
+export class EntryStore {
   files;
   _records;
   _locks;
@@ -37,7 +37,7 @@ export class Shelf {
   constructor(files, locks, limit) {
     this.files = files;
     this._limit = limit;
-    this._records = new Records(files);
+    this._records = new AtomicRecords(files);
     this._locks = locks;
   }
 
@@ -75,7 +75,7 @@ export class Shelf {
     const records = new Set(await Promise.all(entries.map((entry) => this._nameOf(entry))));
     for (const name of await this.files.names()) {
       if (!OURS.some((end) => name.endsWith(end))) continue;
-      const [id, record] = [Parts.idOf(name), Records.nameOf(name)];
+      const [id, record] = [StoredParts.idOf(name), AtomicRecords.nameOf(name)];
       if (id !== null ? ids.has(id) : record !== null && records.has(record)) continue;
       const release = await this._hold(id ?? name, "exclusive");
       if (release === null) continue;
@@ -103,13 +103,13 @@ export class Shelf {
   /** @param {string} id */
   async _removeFiles(id) {
     for (const name of await this.files.names()) {
-      if (Parts.idOf(name) === id) await this.files.remove(name);
+      if (StoredParts.idOf(name) === id) await this.files.remove(name);
     }
   }
 
   /** @returns {Promise<Entry[]>} Last used first. */
   async _entries() {
-    const names = new Set((await this.files.names()).map(Records.nameOf));
+    const names = new Set((await this.files.names()).map(AtomicRecords.nameOf));
     const entries = [];
     for (const name of names) {
       const entry = name === null ? null : await this._entry(name);

@@ -6,10 +6,10 @@
 import { Piece } from "../common/buffers.js";
 import { isAbort, DeviceLostError, NetworkError, OutOfMemoryError, fromEngine } from "../common/errors.js";
 import { Changed } from "../download/remote-file.js";
-import { PART, Parts } from "./stored-parts.js";
+import { PART, StoredParts } from "./stored-parts.js";
 
 /** @import { Entry } from "./entry.js" */
-/** @import { Store } from "./model-store.js" */
+/** @import { ModelStore } from "./model-store.js" */
 
 /** Time between two such records, in milliseconds. */
 const NOTE_EVERY = 1000;
@@ -28,7 +28,7 @@ export function mayResume(thrown) {
 }
 
 /** An unfinished entry, which only this tab writes. */
-export class Making {
+export class EntryWriter {
   _store;
   _entry;
   _release;
@@ -49,7 +49,7 @@ export class Making {
   _notedAt = -Infinity;
 
   /**
-   * @param {Store} store
+   * @param {ModelStore} store
    * @param {Entry} entry
    * @param {() => void} release Releases the lock of its bytes.
    * @param {boolean} noted Whether its progress is recorded; only one download of a file may do so.
@@ -59,7 +59,7 @@ export class Making {
     this._entry = entry;
     this._release = release;
     this._noted = noted;
-    this._parts = new Parts(store.files, entry.id, entry.size, entry.parts);
+    this._parts = new StoredParts(store.files, entry.id, entry.size, entry.parts);
     this._begun = entry.parts.length;
     this._appended = this._parts.length;
   }
@@ -180,7 +180,7 @@ export class Making {
 
   /**
    * @param {Promise<void> | undefined} before
-   * @param {ReturnType<Parts["begin"]>} beginning
+   * @param {ReturnType<StoredParts["begin"]>} beginning
    */
   async _appendAfter(before, beginning) {
     beginning.catch(() => {});

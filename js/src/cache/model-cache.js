@@ -3,11 +3,11 @@
 import { OptionsError } from "../common/errors.js";
 import { environment, runtime } from "../common/runtime.js";
 import { keyOf, storedOf } from "./entry.js";
-import { Store } from "./model-store.js";
+import { ModelStore } from "./model-store.js";
 
 /** @import { CacheEntry, CacheUsage, ModelCache } from "../../index.d.ts" */
 
-const open = () => Store.open(environment());
+const open = () => ModelStore.open(environment());
 
 /** @type {ModelCache} */
 export const cache = {

@@ -12,27 +12,20 @@ import { hex } from "../common/sha256.js";
 import { guarded, isQuota, noRoom } from "../opfs/storage-errors.js";
 import { inTime, openFiles } from "../opfs/storage.js";
 import { hold, holdAfter } from "../opfs/tab-locks.js";
-import { STORE_LOCK, Shelf, UNFINISHED } from "./entry-store.js";
-import { Making } from "./entry-writer.js";
+import { STORE_LOCK, EntryStore, UNFINISHED } from "./entry-store.js";
+import { EntryWriter } from "./entry-writer.js";
 import { nameOf, storedOf } from "./entry.js";
-import { Parts } from "./stored-parts.js";
+import { StoredParts } from "./stored-parts.js";
 
 /** @import { Version } from "../download/remote-file.js" */
 /** @import { Files } from "../opfs/opfs-files.js" */
+/** @import { Environment } from "../opfs/storage.js" */
 /** @import { Entry } from "./entry.js" */
 
 /**
- * @typedef {object} Environment Interfaces of the browser; a part of `globalThis` and of `navigator`.
- * @property {StorageManager} [storage]
- * @property {CacheStorage} [caches]
- * @property {LockManager} [locks]
- * @property {number} [limit] How long a call of storage, or a lock, may take; 20 s by default. In milliseconds.
- */
-
-/**
- * @typedef {object} Kept An entry that is being read: it stays until it is released.
+ * @typedef {object} PinnedEntry An entry that is being read: it stays until it is released.
  * @property {Entry} entry
- * @property {Parts} parts
+ * @property {StoredParts} parts
  * @property {() => void} release
  */
 
@@ -51,7 +44,7 @@ import { Parts } from "./stored-parts.js";
  */
 
 /** The store of this site. */
-export class Store extends Shelf {
+export class ModelStore extends EntryStore {
   _storage;
 
   /**
@@ -69,7 +62,7 @@ export class Store extends Shelf {
    * Opens the store, and removes what a crash left behind.
    *
    * @param {Environment} environment
-   * @returns {Promise<Store | null>} Null if this browser or page has none.
+   * @returns {Promise<ModelStore | null>} Null if this browser or page has none.
    */
   static async open(environment) {
     const { storage, locks, limit } = environment;
@@ -77,7 +70,7 @@ export class Store extends Shelf {
     if (locks === undefined) return null;
     const files = await openFiles(environment);
     if (files === null) return null;
-    const store = new Store(files, locks, storage, limit);
+    const store = new ModelStore(files, locks, storage, limit);
     try {
       await store._exclusively(() => store._sweep());
     } catch {
@@ -94,7 +87,7 @@ export class Store extends Shelf {
 
   /**
    * @param {string} key
-   * @returns {Promise<Kept | null>}
+   * @returns {Promise<PinnedEntry | null>}
    */
   get(key) {
     return guarded(() =>
@@ -105,7 +98,7 @@ export class Store extends Shelf {
         entry.used = Date.now();
         // If it cannot be written, only the order of eviction suffers.
         await this._write(entry).catch(() => {});
-        return { entry, parts: new Parts(this.files, entry.id, entry.size, entry.parts), release };
+        return { entry, parts: new StoredParts(this.files, entry.id, entry.size, entry.parts), release };
       }),
     );
   }
@@ -184,7 +177,7 @@ export class Store extends Shelf {
    *
    * @param {string} key
    * @param {Room} room
-   * @returns {Promise<Making | null>}
+   * @returns {Promise<EntryWriter | null>}
    */
   resumed(key, room) {
     return guarded(async () => {
@@ -192,12 +185,12 @@ export class Store extends Shelf {
       if (entry === null || entry.parts.length === 0) return null;
       const release = await this._hold(entry.id, "exclusive");
       if (release === null) return null;
-      const making = new Making(this, entry, release, true);
+      const writer = new EntryWriter(this, entry, release, true);
       try {
         await this._exclusively(() => this._makeRoom(entry, room));
-        return making;
+        return writer;
       } catch (error) {
-        await making.abort();
+        await writer.abort();
         throw error;
       }
     });
@@ -210,7 +203,7 @@ export class Store extends Shelf {
    * @param {Version & { size: number, manifest: string | null }} version
    * @param {Room} room
    * @param {boolean} turn Whether this tab has the file's turn: others leave no record of how far they are.
-   * @returns {Promise<Making>} It throws a `CacheError`.
+   * @returns {Promise<EntryWriter>} It throws a `CacheError`.
    */
   create(key, version, room, turn) {
     return guarded(async () => {
@@ -220,7 +213,7 @@ export class Store extends Shelf {
       const entry = { key, id, ...version, parts: [], ...facts };
       await this._exclusively(() => this._makeRoom(entry, room));
       const release = await this._hold(id, "exclusive");
-      return new Making(this, entry, release ?? (() => {}), turn);
+      return new EntryWriter(this, entry, release ?? (() => {}), turn);
     });
   }
 

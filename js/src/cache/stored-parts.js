@@ -3,7 +3,7 @@
  * digest. A part that is incomplete, damaged or gone is noticed when it is read, without reading anything else.
  */
 
-import { Ahead } from "../download/read-ahead.js";
+import { ReadAhead } from "../download/read-ahead.js";
 import { digested } from "./part-digests.js";
 
 /** @import { Files } from "../opfs/opfs-files.js" */
@@ -24,7 +24,7 @@ const PART_NAME = /^([0-9a-f]{32})\.[0-9]{1,7}\.part$/;
  */
 
 /** The parts of one entry. */
-export class Parts {
+export class StoredParts {
   _files;
   _id;
   _size;
@@ -35,7 +35,7 @@ export class Parts {
   /** Index of the part that was read last; a part is hardly ever read only once. */
   _index = -1;
   _bytes = new Uint8Array(0);
-  /** Stored parts, read ahead; null for a part that is damaged. @type {Ahead<Uint8Array<ArrayBuffer> | null>} */
+  /** Stored parts, read ahead; null for a part that is damaged. @type {ReadAhead<Uint8Array<ArrayBuffer> | null>} */
   _ahead;
 
   /**
@@ -49,7 +49,7 @@ export class Parts {
     this._id = id;
     this._size = size;
     this.digests = digests;
-    this._ahead = new Ahead((index) => (index < this.digests.length ? this._sound(index) : null));
+    this._ahead = new ReadAhead((index) => (index < this.digests.length ? this._sound(index) : null));
   }
 
   /**

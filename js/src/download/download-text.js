@@ -3,10 +3,10 @@
 import { FileError } from "../common/errors.js";
 import { RemoteStream } from "./remote-stream.js";
 
-/** @import { Remote } from "./remote-file.js" */
+/** @import { RemoteFile } from "./remote-file.js" */
 
 /**
- * @param {Remote} remote
+ * @param {RemoteFile} remote
  * @param {number} longest In bytes.
  * @param {string} what Name of what the text should be, for the error.
  */

@@ -1,20 +1,20 @@
 /** The digests that a file on a server must have: that of the whole, and those of its pieces. */
 
-import { KeptSource } from "../cache/cached-source.js";
+import { CachedSource } from "../cache/cached-source.js";
 import { PART } from "../cache/stored-parts.js";
 import { ChecksumError } from "../common/errors.js";
 import { download, fingerprint } from "./manifest.js";
 import { check } from "./verify.js";
 
 /** @import { FileDigests } from "../../index.d.ts" */
-/** @import { Making } from "../cache/entry-writer.js" */
-/** @import { Kept, Store } from "../cache/model-store.js" */
+/** @import { EntryWriter } from "../cache/entry-writer.js" */
+/** @import { PinnedEntry, ModelStore } from "../cache/model-store.js" */
 /** @import { OpenOptions, Surroundings } from "./open-file.js" */
-/** @import { Remote } from "./remote-file.js" */
+/** @import { RemoteFile } from "./remote-file.js" */
 /** @import { Digest } from "./source.js" */
 
 /** The expected digests of a file. */
-export class Expected {
+export class ExpectedDigests {
   /** @type {FileDigests | null} */
   digests = null;
   /** Digest of the digests; null before they are read. @type {string | null} */
@@ -25,7 +25,7 @@ export class Expected {
 
   /**
    * @param {Pick<OpenOptions, "sha256" | "digests">} options
-   * @param {Remote} beside Where the digests are if they lie beside the file.
+   * @param {RemoteFile} beside Where the digests are if they lie beside the file.
    * @param {Pick<Surroundings, "newDigest" | "signal">} around
    */
   constructor(options, beside, around) {
@@ -45,13 +45,13 @@ export class Expected {
   /**
    * Whether a stored file has the expected digests.
    *
-   * @param {Store} store
-   * @param {Kept} kept
+   * @param {ModelStore} store
+   * @param {PinnedEntry} cached
    */
   async matches(store, { entry, parts }) {
     const { sha256: wanted } = this._options;
     const { newDigest, signal } = this._around;
-    const source = new KeptSource(parts, entry.size);
+    const source = new CachedSource(parts, entry.size);
     if (wanted !== undefined && entry.sha256 === null) {
       entry.sha256 = await source.digest(await newDigest(), signal);
       await store.update(entry);
@@ -75,15 +75,15 @@ export class Expected {
   /**
    * Returns a digest of the part of the file that is there, if the caller wants one.
    *
-   * @param {Making | null} making
+   * @param {EntryWriter | null} writer
    * @returns {Promise<Digest | null>}
    */
-  async digestAfter(making) {
+  async digestAfter(writer) {
     if (this._options.sha256 === undefined) return null;
     const digest = await this._around.newDigest();
-    const there = making?.position ?? 0;
-    for (let at = 0; making !== null && at < there; at += PART) {
-      digest.update(await making.read(at, Math.min(PART, there - at)));
+    const there = writer?.position ?? 0;
+    for (let at = 0; writer !== null && at < there; at += PART) {
+      digest.update(await writer.read(at, Math.min(PART, there - at)));
     }
     return digest;
   }

@@ -5,7 +5,7 @@ import { FileError, NetworkError, OptionsError } from "../common/errors.js";
 import { runtime } from "../common/runtime.js";
 import { downloadText } from "./download-text.js";
 import { PARTS } from "./model-files.js";
-import { Remote, networkOf } from "./remote-file.js";
+import { RemoteFile, networkOf } from "./remote-file.js";
 
 /** Default hub. */
 const HUB = "https://huggingface.co";
@@ -45,7 +45,7 @@ export async function located(source, options) {
   try {
     names = await listed(`${hub}/api/models/${repo}`, options);
   } catch (error) {
-    names = error instanceof NetworkError && error.status === null ? await kept(base) : [];
+    names = error instanceof NetworkError && error.status === null ? await namesInCache(base) : [];
     if (names.length === 0) throw error;
   }
   return base + encoded(chosen(names, wanted, repo));
@@ -82,7 +82,7 @@ const encoded = (name) => name.split("/").map(encodeURIComponent).join("/");
  * @returns {Promise<string[]>}
  */
 async function listed(address, { signal = new AbortController().signal, ...options }) {
-  const text = await downloadText(new Remote(address, networkOf(new URL(address), options, signal)), LONGEST, "a list of files");
+  const text = await downloadText(new RemoteFile(address, networkOf(new URL(address), options, signal)), LONGEST, "a list of files");
   try {
     return JSON.parse(text).siblings.map((/** @type {{ rfilename: unknown }} */ { rfilename }) => String(rfilename));
   } catch (cause) {
@@ -95,7 +95,7 @@ async function listed(address, { signal = new AbortController().signal, ...optio
  *
  * @param {string} base
  */
-async function kept(base) {
+async function namesInCache(base) {
   const keys = (await cache.list()).map(({ key }) => key);
   return keys.filter((key) => key.startsWith(base)).map((key) => decoded(key.slice(base.length)));
 }

@@ -14,7 +14,7 @@ import { downloadText } from "./download-text.js";
 
 /** @import { FileDigests } from "../../index.d.ts" */
 /** @import { Check } from "../common/validate.js" */
-/** @import { Remote } from "./remote-file.js" */
+/** @import { RemoteFile } from "./remote-file.js" */
 /** @import { Digest } from "./source.js" */
 
 /** Smallest and largest piece, in bytes; a piece must fit in memory. */
@@ -45,7 +45,7 @@ export const fileDigests = (name, value) => {
 };
 
 /**
- * @param {Remote} remote The manifest.
+ * @param {RemoteFile} remote The manifest.
  * @returns {Promise<FileDigests>}
  */
 export async function download(remote) {

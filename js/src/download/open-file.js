@@ -3,15 +3,15 @@
 import { throwIfAborted } from "../common/abort.js";
 import { NetworkError, OptionsError } from "../common/errors.js";
 import { runtime } from "../common/runtime.js";
-import { Opening } from "./open-url.js";
+import { UrlOpener } from "./open-url.js";
 import { BlobSource } from "./source.js";
 import { check } from "./verify.js";
 
 /** @import { CacheState, FileDigests } from "../../index.d.ts" */
-/** @import { KeptSource } from "../cache/cached-source.js" */
-/** @import { Environment } from "../cache/model-store.js" */
+/** @import { CachedSource } from "../cache/cached-source.js" */
 /** @import { FileLike } from "../common/runtime.js" */
 /** @import { Progress } from "../engine/load-progress.js" */
+/** @import { Environment } from "../opfs/storage.js" */
 /** @import { Digest, UrlSource } from "./source.js" */
 
 /**
@@ -38,7 +38,7 @@ import { check } from "./verify.js";
 
 /**
  * @typedef {object} Opened
- * @property {BlobSource | KeptSource | UrlSource} source
+ * @property {BlobSource | CachedSource | UrlSource} source
  * @property {CacheState} cache Final once the source is finished.
  * @property {() => void} release To be called when the source is not read any more.
  */
@@ -55,7 +55,7 @@ export async function open(what, options, around) {
   const url = new URL(what);
   if (url.protocol === "file:" && runtime.openFile !== null) return openBlob(await runtime.openFile(url), options, around);
   if (!["http:", "https:"].includes(url.protocol)) return openBlob(await fetchBlob(url, around.signal), options, around);
-  return new Opening(url, options, around).open();
+  return new UrlOpener(url, options, around).open();
 }
 
 /**

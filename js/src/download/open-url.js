@@ -1,31 +1,31 @@
 /** Opens one file on a server: from the cache, or from the network and into the cache. */
 
-import { KeptSource } from "../cache/cached-source.js";
+import { CachedSource } from "../cache/cached-source.js";
 import { mayResume } from "../cache/entry-writer.js";
 import { keyOf } from "../cache/entry.js";
-import { Store } from "../cache/model-store.js";
+import { ModelStore } from "../cache/model-store.js";
 import { CacheError, ChecksumError, NetworkError } from "../common/errors.js";
-import { Expected } from "./expected-digests.js";
+import { ExpectedDigests } from "./expected-digests.js";
 import { manifestOf } from "./manifest.js";
 import { refetching } from "./refetch.js";
-import { Changed, Remote, isSame, networkOf } from "./remote-file.js";
+import { Changed, RemoteFile, isSame, networkOf } from "./remote-file.js";
 import { RemoteStream, spool } from "./remote-stream.js";
 import { BlobSource, UrlSource } from "./source.js";
-import { HeldStream } from "./verified-stream.js";
+import { VerifiedStream } from "./verified-stream.js";
 import { check } from "./verify.js";
 
 /** @import { CacheState } from "../../index.d.ts" */
-/** @import { Making } from "../cache/entry-writer.js" */
-/** @import { Kept } from "../cache/model-store.js" */
+/** @import { EntryWriter } from "../cache/entry-writer.js" */
+/** @import { PinnedEntry } from "../cache/model-store.js" */
 /** @import { OpenOptions, Opened, Surroundings } from "./open-file.js" */
 /** @import { RemoteOptions, Version } from "./remote-file.js" */
 /** @import { Stream } from "./source.js" */
 
 /** One attempt to open a file. */
-export class Opening {
+export class UrlOpener {
   /** @type {CacheState} */
   _cache = { state: "off" };
-  /** @type {Store | null} */
+  /** @type {ModelStore | null} */
   _store = null;
   /**
    * Ends this tab's turn to download the file.
@@ -51,9 +51,9 @@ export class Opening {
     this._around = around;
     this._key = keyOf(url);
     this._network = networkOf(url, options, around.signal);
-    this._remote = new Remote(this._key, this._network);
-    const manifest = new Remote(manifestOf(this._key), this._network);
-    this._expected = new Expected(options, manifest, around);
+    this._remote = new RemoteFile(this._key, this._network);
+    const manifest = new RemoteFile(manifestOf(this._key), this._network);
+    this._expected = new ExpectedDigests(options, manifest, around);
   }
 
   /** @returns {Promise<Opened>} */
@@ -69,21 +69,21 @@ export class Opening {
   async _open() {
     if (this._options.cache === false) this._cache.reason = "cache is false";
     else await this._openStore();
-    let kept = await this._usable();
-    if (kept !== null && !this._options.revalidate) return this._fromCache(kept);
-    if (kept === null && (await this._takeTurn())) {
+    let cached = await this._usable();
+    if (cached !== null && !this._options.revalidate) return this._fromCache(cached);
+    if (cached === null && (await this._takeTurn())) {
       // Another tab may have downloaded it meanwhile.
-      kept = await this._usable();
-      if (kept !== null) {
-        this._around.progress.download(kept.entry.size, kept.entry.size);
-        return this._fromCache(kept);
+      cached = await this._usable();
+      if (cached !== null) {
+        this._around.progress.download(cached.entry.size, cached.entry.size);
+        return this._fromCache(cached);
       }
     }
-    return kept === null ? this._download() : this._revalidate(kept);
+    return cached === null ? this._download() : this._revalidate(cached);
   }
 
   async _openStore() {
-    this._store = await Store.open(this._around.environment);
+    this._store = await ModelStore.open(this._around.environment);
     if (this._store !== null) return;
     const message = "this browser or page has no storage that models can be kept in; load with cache: true";
     this._cannotKeep(new CacheError(message));
@@ -110,7 +110,7 @@ export class Opening {
    * Runs an action with the store, if there is one.
    *
    * @template T
-   * @param {(store: Store) => Promise<T | null>} action
+   * @param {(store: ModelStore) => Promise<T | null>} action
    * @returns {Promise<T | null>} Null if it failed, too, and the caller can do without.
    */
   async _stored(action) {
@@ -124,35 +124,35 @@ export class Opening {
     }
   }
 
-  /** Returns the cached file, if it matches its digests. @returns {Promise<Kept | null>} */
+  /** Returns the cached file, if it matches its digests. @returns {Promise<PinnedEntry | null>} */
   _usable() {
     return this._stored(async (store) => {
-      const kept = await store.get(this._key);
-      if (kept === null) return null;
-      kept.parts.refetch = this._refetch(store, kept.entry);
+      const cached = await store.get(this._key);
+      if (cached === null) return null;
+      cached.parts.refetch = this._refetch(store, cached.entry);
       try {
-        if (await this._expected.matches(store, kept)) return kept;
+        if (await this._expected.matches(store, cached)) return cached;
       } catch (error) {
-        kept.release();
+        cached.release();
         throw error;
       }
       // The caller wants another version; the server may have it.
-      kept.release();
+      cached.release();
       await store.delete(this._key);
       return null;
     });
   }
 
   /**
-   * @param {Store} store
+   * @param {ModelStore} store
    * @param {Version} version
    */
   _refetch(store, version) {
-    return refetching(() => new Remote(this._key, this._network), version, () => store.delete(this._key));
+    return refetching(() => new RemoteFile(this._key, this._network), version, () => store.delete(this._key));
   }
 
   /**
-   * @param {Kept} kept
+   * @param {PinnedEntry} cached
    * @returns {Opened}
    */
   _fromCache({ entry, parts, release }) {
@@ -161,32 +161,32 @@ export class Opening {
       release();
       this._endTurn();
     };
-    return { source: new KeptSource(parts, entry.size), cache: this._cache, release: end };
+    return { source: new CachedSource(parts, entry.size), cache: this._cache, release: end };
   }
 
-  /** Asks the server whether the cached file is still the same. @param {Kept} kept */
-  async _revalidate(kept) {
+  /** Asks the server whether the cached file is still the same. @param {PinnedEntry} cached */
+  async _revalidate(cached) {
     /** @type {RemoteStream} */
     let stream;
     try {
       stream = await RemoteStream.open(this._remote);
     } catch (error) {
       if (!(error instanceof NetworkError)) {
-        kept.release();
+        cached.release();
         throw error;
       }
       this._cache.reason = `not revalidated: ${error.message}`;
-      return this._fromCache(kept);
+      return this._fromCache(cached);
     }
-    if (isSame(this._remote, kept.entry)) {
+    if (isSame(this._remote, cached.entry)) {
       stream.close();
-      return this._fromCache(kept);
+      return this._fromCache(cached);
     }
-    kept.release();
+    cached.release();
     return this._closingOnError(stream, async () => {
       await this._takeTurn();
       await this._expected.read();
-      return this._read(this._held(stream), null);
+      return this._read(this._verified(stream), null);
     });
   }
 
@@ -213,26 +213,26 @@ export class Opening {
   /** @returns {Promise<Opened>} */
   async _download() {
     await this._expected.read();
-    const making = await this._resumed();
-    if (making !== null) {
-      this._remote.expect(making.version);
-      making.mend(this._refetch(/** @type {Store} */ (this._store), making.version));
+    const writer = await this._resumed();
+    if (writer !== null) {
+      this._remote.expect(writer.version);
+      writer.mend(this._refetch(/** @type {ModelStore} */ (this._store), writer.version));
       /** @type {Stream | null} */
       let stream = null;
       try {
-        stream = this._newStream(making.position, await making.last());
+        stream = this._newStream(writer.position, await writer.last());
         await stream.connect();
-        return await this._read(stream, making);
+        return await this._read(stream, writer);
       } catch (error) {
         stream?.close();
-        await making.abort(mayResume(error));
+        await writer.abort(mayResume(error));
         if (!(error instanceof Changed || error instanceof CacheError)) throw error;
         // Starts again from the beginning.
-        this._remote = new Remote(this._key, this._network);
+        this._remote = new RemoteFile(this._key, this._network);
       }
     }
     const stream = await RemoteStream.open(this._remote);
-    return this._closingOnError(stream, () => this._read(this._held(stream), null));
+    return this._closingOnError(stream, () => this._read(this._verified(stream), null));
   }
 
   /**
@@ -255,10 +255,10 @@ export class Opening {
    * @param {RemoteStream} stream
    * @returns {Stream}
    */
-  _held(stream) {
+  _verified(stream) {
     if (this._expected.digests === null) return stream;
     if (this._remote.size === null) this._remote.size = this._expected.digests.size;
-    return new HeldStream(this._remote, 0, this._expected.digests, this._around.newDigest, stream);
+    return new VerifiedStream(this._remote, 0, this._expected.digests, this._around.newDigest, stream);
   }
 
   /**
@@ -268,21 +268,21 @@ export class Opening {
    */
   _newStream(position, before) {
     if (this._expected.digests === null) return new RemoteStream(this._remote, position, before);
-    return new HeldStream(this._remote, position, this._expected.digests, this._around.newDigest);
+    return new VerifiedStream(this._remote, position, this._expected.digests, this._around.newDigest);
   }
 
-  /** Returns the part that an earlier attempt left, if it can be continued. @returns {Promise<Making | null>} */
+  /** Returns the part that an earlier attempt left, if it can be continued. @returns {Promise<EntryWriter | null>} */
   async _resumed() {
     if (this._turn === null) return null;
-    const making = await this._stored((store) => store.resumed(this._key, this._room()));
-    if (making === null || making.manifest === this._expected.manifest) return making;
-    await making.abort();
+    const writer = await this._stored((store) => store.resumed(this._key, this._room()));
+    if (writer === null || writer.manifest === this._expected.manifest) return writer;
+    await writer.abort();
     return null;
   }
 
   /**
-   * @param {Stream} stream From where the entry is, if there is one in the making, or from the beginning.
-   * @param {Making | null} resumed
+   * @param {Stream} stream From where the entry is, if there is an unfinished one, or from the beginning.
+   * @param {EntryWriter | null} resumed
    * @returns {Promise<Opened>}
    */
   async _read(stream, resumed) {
@@ -295,13 +295,13 @@ export class Opening {
       throw new ChecksumError(`${message}; correct the URL or the digests`);
     }
     if (size === null) return { source: await this._readWhole(stream), cache: this._cache, release };
-    const making = resumed ?? (await this._newMaking(size));
-    if (making !== null) this._keeps();
+    const writer = resumed ?? (await this._newWriter(size));
+    if (writer !== null) this._keeps();
     try {
       const digest = await this._expected.digestAfter(resumed);
       progress.download(stream.position, size);
       const source = new UrlSource(this._remote, stream, size, {
-        recorder: making,
+        recorder: writer,
         onRecorderFailure: (error) => this._cannotKeep(error),
         digest,
         sha256: this._options.sha256 ?? null,
@@ -311,7 +311,7 @@ export class Opening {
       });
       return { source, cache: this._cache, release };
     } catch (error) {
-      if (resumed === null) await making?.abort();
+      if (resumed === null) await writer?.abort();
       throw error;
     }
   }
@@ -330,15 +330,15 @@ export class Opening {
     progress.download(blob.size, blob.size);
     const source = new BlobSource(blob);
     await check(source, { sha256: wanted }, newDigest, signal);
-    const making = await this._newMaking(blob.size);
-    if (making === null) return source;
+    const writer = await this._newWriter(blob.size);
+    if (writer === null) return source;
     this._keeps();
     const { etag, lastModified } = this._remote;
     try {
-      await source.pieces(signal, (bytes) => making.write(bytes));
-      await making.commit({ sha256: wanted ?? null, manifest: this._expected.manifest, etag, lastModified });
+      await source.pieces(signal, (bytes) => writer.write(bytes));
+      await writer.commit({ sha256: wanted ?? null, manifest: this._expected.manifest, etag, lastModified });
     } catch (error) {
-      await making.abort();
+      await writer.abort();
       if (!(error instanceof CacheError)) throw error;
       this._cannotKeep(error);
     }
@@ -346,7 +346,7 @@ export class Opening {
   }
 
   /** @param {number} size */
-  _newMaking(size) {
+  _newWriter(size) {
     const { etag, lastModified } = this._remote;
     const version = { size, etag, lastModified, manifest: this._expected.manifest };
     return this._stored((store) => store.create(this._key, version, this._room(), this._turn !== null));

@@ -6,7 +6,7 @@
 const MOST = 32 << 20;
 
 /** @implements {Stream} */
-export class EarlyStream {
+export class PrefetchStream {
   _inner;
   /** Buffered bytes. @type {Uint8Array[]} */
   _pieces = [];

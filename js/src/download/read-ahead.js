@@ -8,7 +8,7 @@ const COUNT = 2;
  *
  * @template T
  */
-export class Ahead {
+export class ReadAhead {
   _get;
   /** @type {Map<number, Promise<T>>} */
   _coming = new Map();

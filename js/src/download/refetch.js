@@ -6,10 +6,10 @@ import { Changed } from "./remote-file.js";
 import { RemoteStream } from "./remote-stream.js";
 
 /** @import { Refetch } from "../cache/stored-parts.js" */
-/** @import { Remote, Version } from "./remote-file.js" */
+/** @import { RemoteFile, Version } from "./remote-file.js" */
 
 /**
- * @param {() => Remote} newRemote
+ * @param {() => RemoteFile} newRemote
  * @param {Version} version
  * @param {() => Promise<unknown>} drop Removes all that is kept of the file, once it cannot be mended.
  * @returns {Refetch}
@@ -32,7 +32,7 @@ export function refetching(newRemote, version, drop) {
 }
 
 /**
- * @param {Remote} remote
+ * @param {RemoteFile} remote
  * @param {number} offset
  * @param {number} length
  */
@@ -53,7 +53,7 @@ async function download(remote, offset, length) {
 }
 
 /**
- * @param {Remote} remote
+ * @param {RemoteFile} remote
  * @param {string} why
  * @param {InstanceType<typeof NetworkError>} cause
  */

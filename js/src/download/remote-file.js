@@ -41,7 +41,7 @@ export class Changed extends NetworkError {}
  */
 
 /** A file on a server. */
-export class Remote {
+export class RemoteFile {
   /** Size in bytes; null if the server does not say, or compresses the response. @type {number | null} */
   size = null;
   /** @type {string | null} */

@@ -10,7 +10,7 @@ import { Dropped } from "./http-connection.js";
 import { barred, isBarred, isOffline } from "./refusal.js";
 
 /** @import { Connection } from "./http-connection.js" */
-/** @import { Remote } from "./remote-file.js" */
+/** @import { RemoteFile } from "./remote-file.js" */
 
 /** First pause before another attempt, in milliseconds; each further one is twice as long. */
 const FIRST_PAUSE = 250;
@@ -34,7 +34,7 @@ export class RemoteStream {
   _failures = 0;
 
   /**
-   * @param {Remote} remote
+   * @param {RemoteFile} remote
    * @param {number} position The byte of the file that comes next.
    * @param {Uint8Array} [before] Bytes before it, as far as they are known.
    */
@@ -47,7 +47,7 @@ export class RemoteStream {
   /**
    * Asks the server; afterwards the remote's facts about the file are known.
    *
-   * @param {Remote} remote
+   * @param {RemoteFile} remote
    * @returns {Promise<RemoteStream>} The file from its beginning.
    */
   static async open(remote) {

@@ -11,12 +11,12 @@
 import { throwIfAborted } from "../common/abort.js";
 import { Piece } from "../common/buffers.js";
 import { ChecksumError, FileError, NetworkError, isAbort } from "../common/errors.js";
-import { EarlyStream } from "./prefetch-stream.js";
-import { Ahead } from "./read-ahead.js";
+import { PrefetchStream } from "./prefetch-stream.js";
+import { ReadAhead } from "./read-ahead.js";
 import { spool } from "./remote-stream.js";
 
 /** @import { FileLike } from "../common/runtime.js" */
-/** @import { Remote } from "./remote-file.js" */
+/** @import { RemoteFile } from "./remote-file.js" */
 
 /** Size of a read by default. In bytes. */
 const PIECE = 4 << 20;
@@ -62,7 +62,7 @@ const NOT_HELD =
 export class BlobSource {
   _blob;
   _why;
-  /** Parts of the blob, read ahead. @type {Ahead<Uint8Array>} */
+  /** Parts of the blob, read ahead. @type {ReadAhead<Uint8Array>} */
   _parts;
   _piece = new Piece();
   _index = -1;
@@ -77,7 +77,7 @@ export class BlobSource {
     this._blob = blob;
     this._why = why;
     this.size = blob.size;
-    this._parts = new Ahead((index) => (index * PIECE < this.size ? this._part(index) : null));
+    this._parts = new ReadAhead((index) => (index * PIECE < this.size ? this._part(index) : null));
   }
 
   /**
@@ -174,7 +174,7 @@ export class UrlSource {
   _loaded = 0;
 
   /**
-   * @param {Remote} remote
+   * @param {RemoteFile} remote
    * @param {Stream} stream From where the recorder is; without one, from the beginning.
    * @param {number} size
    * @param {UrlSourceOptions} options
@@ -184,7 +184,7 @@ export class UrlSource {
     this._options = options;
     this._recorder = options.recorder;
     this.size = size;
-    const early = new EarlyStream(stream);
+    const early = new PrefetchStream(stream);
     if (options.recorder || options.digest) this._main = early;
     else this._side = early;
     this._early = early;

@@ -5,14 +5,14 @@ import { sha256 } from "../common/sha256.js";
 import { RemoteStream } from "./remote-stream.js";
 
 /** @import { FileDigests } from "../../index.d.ts" */
-/** @import { Remote } from "./remote-file.js" */
+/** @import { RemoteFile } from "./remote-file.js" */
 /** @import { Digest } from "./source.js" */
 
 /** Number of attempts to download a piece that has the wrong digest. */
 const ATTEMPTS = 3;
 
 /** A stream with the methods of `RemoteStream`. */
-export class HeldStream {
+export class VerifiedStream {
   _remote;
   _digests;
   _newDigest;
@@ -22,7 +22,7 @@ export class HeldStream {
   _start = -1;
 
   /**
-   * @param {Remote} remote The file, whose size is that of the digests.
+   * @param {RemoteFile} remote The file, whose size is that of the digests.
    * @param {number} position The byte of the file that comes next.
    * @param {FileDigests} digests
    * @param {() => Promise<Digest>} newDigest

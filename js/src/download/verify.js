@@ -6,13 +6,13 @@ import { sha256 } from "../common/sha256.js";
 import { checksumError } from "./source.js";
 
 /** @import { FileDigests } from "../../index.d.ts" */
-/** @import { KeptSource } from "../cache/cached-source.js" */
+/** @import { CachedSource } from "../cache/cached-source.js" */
 /** @import { BlobSource, Digest } from "./source.js" */
 
 /**
  * Throws a `ChecksumError` if a file does not have the expected digests.
  *
- * @param {BlobSource | KeptSource} source
+ * @param {BlobSource | CachedSource} source
  * @param {{ sha256?: string, digests?: FileDigests }} expected
  * @param {() => Promise<Digest>} newDigest
  * @param {AbortSignal} signal
@@ -26,7 +26,7 @@ export async function check(source, expected, newDigest, signal) {
 }
 
 /**
- * @param {BlobSource | KeptSource} source
+ * @param {BlobSource | CachedSource} source
  * @param {FileDigests} digests
  * @param {() => Promise<Digest>} newDigest
  * @param {AbortSignal} signal

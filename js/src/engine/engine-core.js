@@ -6,15 +6,15 @@ import { CrashError } from "../common/errors.js";
 import { openModel } from "../download/model-files.js";
 import { features } from "../module/gpu-features.js";
 import { Module, nothing } from "../module/wasm-module.js";
-import { Keeping } from "../sessions/session-saver.js";
+import { SessionSaver } from "../sessions/session-saver.js";
 import { live } from "../workers/exit-detection.js";
 import { Progress } from "./load-progress.js";
 import { readFound, writeFound } from "./tuning-store.js";
 
 /** @import { CacheState } from "../../index.d.ts" */
-/** @import { Environment } from "../cache/model-store.js" */
 /** @import { ModelOptions } from "../download/model-files.js" */
 /** @import { Prompt } from "../openai/request.js" */
+/** @import { Environment } from "../opfs/storage.js" */
 /** @import { KeepOptions } from "../sessions/session-saver.js" */
 /** @import { Context } from "../workers/serve.js" */
 
@@ -30,8 +30,8 @@ export class Core extends Module {
   _share;
   /** @type {WasmEngine | null} */
   _engine = null;
-  /** Stores the engine's sessions; null if they are not kept. @type {Keeping | null} */
-  _keeping = null;
+  /** Stores the engine's sessions; null if they are not kept. @type {SessionSaver | null} */
+  _saver = null;
   /** Pending write of the proofs that selection made. @type {Promise<unknown>} */
   _remembering = Promise.resolve();
   /**
@@ -207,7 +207,7 @@ export class Core extends Module {
         const report = { ...chosen, module_sha256: await this.digest() };
         return { facts: () => ({ info: { ...info, cache: cache() }, report }), ready: () => progress.ready(source.size) };
       });
-      this._keeping = await Keeping.start(/** @type {any} */ (engine), sessions, this._environment);
+      this._saver = await SessionSaver.start(/** @type {any} */ (engine), sessions, this._environment);
       this._engine = engine;
       this._remember(/** @type {any} */ (engine), facts().report.module_sha256);
       ready();
@@ -254,7 +254,7 @@ export class Core extends Module {
    * @param {() => T | Promise<T>} action
    */
   async _brought({ session }, { tell }, action) {
-    if (session !== undefined) await this._keeping?.bring(session, this._onUnkept(tell));
+    if (session !== undefined) await this._saver?.bring(session, this._onUnkept(tell));
     return action();
   }
 
@@ -275,7 +275,7 @@ export class Core extends Module {
 
   /** Lists all named sessions, last used first: those in the engine, then those that are only stored. */
   async _sessions() {
-    const kept = (await this._keeping?.list()) ?? [];
+    const kept = (await this._saver?.list()) ?? [];
     const here = this._named();
     const stored = new Map(kept.map((one) => [one.name, one.bytes]));
     const names = new Set(here.map(({ name }) => name));
@@ -290,12 +290,12 @@ export class Core extends Module {
 
   /** @param {string} session */
   async _remove(session) {
-    const kept = await this._keeping?.remove(session);
+    const kept = await this._saver?.remove(session);
     return this._loaded().remove(session) || kept === true;
   }
 
   async _clear() {
-    await this._keeping?.clear();
+    await this._saver?.clear();
     for (const { name } of this._named()) this._loaded().remove(name);
   }
 
@@ -342,8 +342,8 @@ export class Core extends Module {
         JSON.parse(await this._loaded().generate(tokens, request, onPiece, onMask, cancel, saving?.onSnapshot)),
       );
     };
-    const keeping = session === "" ? null : this._keeping;
-    const answer = await (keeping ? keeping.during(session, this._onUnkept(tell), run) : run(undefined));
+    const saver = session === "" ? null : this._saver;
+    const answer = await (saver ? saver.during(session, this._onUnkept(tell), run) : run(undefined));
     const prompt_tokens = answer.prompt_tokens - done.length;
     const cached_tokens = Math.min(answer.cached_tokens, prompt_tokens);
     return { ...answer, prompt_tokens, cached_tokens, overflow: full(answer.overflow) };
@@ -406,14 +406,14 @@ export class Core extends Module {
   }
 
   async _dispose() {
-    const keeping = this._keeping;
-    this._keeping = null;
-    if (this.dead !== null) keeping?.abandon();
+    const saver = this._saver;
+    this._saver = null;
+    if (this.dead !== null) saver?.abandon();
     // A module that has trapped cannot free anything.
     if (this.dead !== null) return;
     await this.idle();
     await this._remembering;
-    await keeping?.close();
+    await saver?.close();
     this._engine?.free();
     this._engine = null;
   }

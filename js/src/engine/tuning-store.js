@@ -2,8 +2,8 @@
 
 import { openFiles } from "../opfs/storage.js";
 
-/** @import { Environment } from "../cache/model-store.js" */
 /** @import { Files } from "../opfs/opfs-files.js" */
+/** @import { Environment } from "../opfs/storage.js" */
 
 /** Name of the folder. It is not the models' folder, which is swept. */
 const FOLDER = "anygpu-tuning";

@@ -10,7 +10,7 @@ const LETTERS = "abcdefghijkmnopqrstuvwxyz2345679";
 const newId = () => Array.from(crypto.getRandomValues(new Uint8Array(9)), (byte) => LETTERS[byte % LETTERS.length]).join("");
 
 /** Collects the parts of one answer. */
-export class Parts {
+export class ChatParts {
   _said = "";
   _thought = "";
   /** @type {ToolCall[]} */

@@ -2,7 +2,7 @@
 
 import { reasonOf, throwIfAborted } from "../common/abort.js";
 import { Stream } from "./answer-stream.js";
-import { Parts } from "./chat-parts.js";
+import { ChatParts } from "./chat-parts.js";
 import { chatLogprobs, textLogprobs } from "./logprobs.js";
 import { Clock, outcome } from "./outcome.js";
 import { chatRequest, completionRequest, embeddingRequest, resumeRequest } from "./request.js";
@@ -48,8 +48,8 @@ import { chatRequest, completionRequest, embeddingRequest, resumeRequest } from 
  * @property {string} whole Kind of the object of an answer.
  * @property {string} part Kind of the object of a chunk.
  * @property {(value: unknown, options: unknown) => Request} parse
- * @property {(text: string, parts: Parts) => object} answer Fields of a choice in an answer.
- * @property {(piece: Piece | null, parts: Parts) => object} chunk Fields of a choice in a chunk; the piece is null in one without.
+ * @property {(text: string, parts: ChatParts) => object} answer Fields of a choice in an answer.
+ * @property {(piece: Piece | null, parts: ChatParts) => object} chunk Fields of a choice in a chunk; the piece is null in one without.
  * @property {object | null} first Fields of an answer's first chunk, if that is one without a piece.
  * @property {() => (tokens: TokenLogprob[]) => object} logprobs Returns a formatter of one answer's token probabilities.
  */
@@ -179,7 +179,7 @@ async function whole(shape, run, value, options, model) {
   const answer = async (/** @type {Request} */ request, /** @type {number} */ index) => {
     /** @type {TokenLogprob[]} */
     const likely = [];
-    const parts = new Parts();
+    const parts = new ChatParts();
     const result = await run(request, signal, (event) => {
       clock.told(event);
       if (event.overflow !== undefined) return;
@@ -233,8 +233,8 @@ async function* pieces(shape, run, request, model, stop) {
   const common = { ...head(shape, request, model), object: shape.part, ...(request.usage ? { usage: null } : {}) };
   /** Formatters of token probabilities, one for each answer that has begun. @type {ReturnType<Shape["logprobs"]>[]} */
   const likely = [];
-  /** Parsed parts of each answer. @type {Parts[]} */
-  const parts = Array.from({ length: request.n }, () => new Parts());
+  /** Parsed parts of each answer. @type {ChatParts[]} */
+  const parts = Array.from({ length: request.n }, () => new ChatParts());
   const choice = (/** @type {number} */ index, /** @type {Piece | null} */ piece, /** @type {string | null} */ finish_reason) => {
     const logprobs = piece?.logprob === undefined ? null : likely[index]([piece.logprob]);
     return { index, ...shape.chunk(piece, parts[index]), logprobs, finish_reason };

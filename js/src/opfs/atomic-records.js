@@ -17,7 +17,7 @@ const SUM = 65;
 /** @typedef {{ slot: 0 | 1, revision: number, value: any }} Slot */
 
 /** Records in a folder. They must only be changed under a lock. */
-export class Records {
+export class AtomicRecords {
   _files;
 
   /** @param {Files} files */

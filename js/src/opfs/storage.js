@@ -7,8 +7,15 @@ import { within } from "../common/timeout.js";
 import { openCacheStorage } from "./cache-storage-files.js";
 import { openOpfs } from "./opfs-files.js";
 
-/** @import { Environment } from "../cache/model-store.js" */
 /** @import { Files } from "./opfs-files.js" */
+
+/**
+ * @typedef {object} Environment Interfaces of the browser; a part of `globalThis` and of `navigator`.
+ * @property {StorageManager} [storage]
+ * @property {CacheStorage} [caches]
+ * @property {LockManager} [locks]
+ * @property {number} [limit] How long a call of storage, or a lock, may take; 20 s by default. In milliseconds.
+ */
 
 /** How long a call may take, in milliseconds. A slow call is about a few MiB. */
 const LIMIT = 20_000;

@@ -2,7 +2,7 @@
 
 import { openFiles } from "../opfs/storage.js";
 
-/** @import { Environment } from "../cache/model-store.js" */
+/** @import { Environment } from "../opfs/storage.js" */
 
 /** Name of the folder, beside that of the page's own models. */
 const FOLDER = "anygpu-pool";

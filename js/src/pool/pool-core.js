@@ -51,7 +51,7 @@ export class PoolCore extends Module {
    * @param {Bindings} bindings
    * @param {URL} url Address of the module.
    * @param {typeof link} [connect]
-   * @param {import("../cache/model-store.js").Environment} [around]
+   * @param {import("../opfs/storage.js").Environment} [around]
    */
   constructor(bindings, url, connect = link, around = environment()) {
     super(bindings, url);

@@ -33,7 +33,7 @@ const SMALL = 4 << 20;
  */
 
 /** The log of one session. Its writer holds the session's lock. */
-export class Log {
+export class SessionLog {
   _files;
   /** @type {Part[]} In their order. */
   _parts;

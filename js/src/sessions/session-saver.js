@@ -2,11 +2,11 @@
 
 import { CacheError } from "../common/errors.js";
 import { within } from "../common/timeout.js";
-import { Journal } from "./session-store.js";
+import { SessionStore } from "./session-store.js";
 
-/** @import { Environment } from "../cache/model-store.js" */
 /** @import { WasmEngine } from "../engine/engine-core.js" */
-/** @import { Log } from "./session-log.js" */
+/** @import { Environment } from "../opfs/storage.js" */
+/** @import { SessionLog } from "./session-log.js" */
 /** @import { Limits } from "./session-store.js" */
 
 /** @typedef {{ keep: boolean, every: number } & Limits} KeepOptions */
@@ -30,21 +30,21 @@ class Failed extends Error {
 }
 
 /** Stores the sessions of one engine. */
-export class Keeping {
+export class SessionSaver {
   _engine;
-  _journal;
+  _store;
   _every;
   /** Chain of writes, one after the other. */
   _writing = Promise.resolve();
 
   /**
    * @param {WasmEngine} engine
-   * @param {Journal} journal
+   * @param {SessionStore} store
    * @param {number} every In milliseconds.
    */
-  constructor(engine, journal, every) {
+  constructor(engine, store, every) {
     this._engine = engine;
-    this._journal = journal;
+    this._store = store;
     this._every = every;
   }
 
@@ -52,12 +52,12 @@ export class Keeping {
    * @param {WasmEngine} engine
    * @param {KeepOptions | undefined} options
    * @param {Environment} environment
-   * @returns {Promise<Keeping | null>} Null if nothing is to be kept, or nothing can be: then nothing is lost but that.
+   * @returns {Promise<SessionSaver | null>} Null if nothing is to be kept, or nothing can be: then nothing is lost but that.
    */
   static async start(engine, options, environment) {
     if (!options?.keep) return null;
-    const journal = await Journal.open(environment, options, engine.identity()).catch(() => null);
-    return journal && new Keeping(engine, journal, options.every);
+    const store = await SessionStore.open(environment, options, engine.identity()).catch(() => null);
+    return store && new SessionSaver(engine, store, options.every);
   }
 
   /**
@@ -69,9 +69,9 @@ export class Keeping {
   async bring(name, onUnkept) {
     await this._writing;
     if (this._engine.text(name) !== undefined) return;
-    const isKept = await this._journal.has(name).catch(() => false);
+    const isKept = await this._store.has(name).catch(() => false);
     const log = isKept ? await this._use(name, onUnkept) : null;
-    if (log !== null) this._journal.letGo(log);
+    if (log !== null) this._store.letGo(log);
   }
 
   /**
@@ -79,19 +79,19 @@ export class Keeping {
    *
    * @param {string} name
    * @param {OnUnkept} onUnkept
-   * @returns {Promise<Log | null>} Null if it cannot be kept.
+   * @returns {Promise<SessionLog | null>} Null if it cannot be kept.
    */
   async _use(name, onUnkept) {
     let log = null;
     try {
-      log = await this._journal.use(name);
+      log = await this._store.use(name);
       if (this._engine.text(name) !== undefined) return log;
       const records = await log.read();
       if (records.length > 0 && !(await this._import(name, records))) await log.clear();
       return log;
     } catch (error) {
       // Nobody else releases what could not be used.
-      if (log !== null) this._journal.letGo(log);
+      if (log !== null) this._store.letGo(log);
       if (error instanceof Failed) throw error.why;
       onUnkept(name, error);
       return null;
@@ -134,25 +134,25 @@ export class Keeping {
       await within(PATIENCE, this._writing, () => new Error("storage is slow")).catch(() => {});
       return result;
     } finally {
-      this._writing = this._writing.then(() => this._journal.letGo(log));
+      this._writing = this._writing.then(() => this._store.letGo(log));
     }
   }
 
   /**
    * @param {string} name
-   * @param {Log} log
+   * @param {SessionLog} log
    * @param {OnUnkept} onUnkept
    */
   _saving(name, log, onUnkept) {
     // Asks for a complete record first if nothing can be added to the log.
     if (log.isLong) this._engine.kept(name, false, true);
-    const noted = this._journal.note(name, log);
+    const noted = this._store.note(name, log);
     // The first write reports this error, if there is one.
     noted.catch(() => {});
     const write = async (/** @type {Uint8Array} */ record, /** @type {number} */ from) => {
       try {
         await noted;
-        await this._journal.append(log, record, from);
+        await this._store.append(log, record, from);
         this._engine.kept(name, !log.isLong, true);
       } catch (error) {
         // If not even a complete record can be stored, no more snapshots are taken until the end.
@@ -161,7 +161,7 @@ export class Keeping {
       }
     };
     // Runs after the first record, which goes first since the tab may be closed soon.
-    let tidy = () => this._journal.tidy(log).catch((error) => onUnkept(name, error));
+    let tidy = () => this._store.tidy(log).catch((error) => onUnkept(name, error));
     const onSnapshot = (/** @type {Uint8Array} */ record, /** @type {number} */ from) => {
       this._writing = this._writing.then(() => write(record, from)).then(tidy);
       tidy = async () => {};
@@ -172,30 +172,30 @@ export class Keeping {
   /** Lists the sessions of this model. */
   async list() {
     await this._writing;
-    return this._journal.list();
+    return this._store.list();
   }
 
   /** @param {string} name */
   async remove(name) {
     await this._writing;
-    return guarded(() => this._journal.remove(name));
+    return guarded(() => this._store.remove(name));
   }
 
   /** Removes all sessions, also those of other models. */
   async clear() {
     await this._writing;
-    await guarded(() => this._journal.clear());
+    await guarded(() => this._store.clear());
   }
 
   /** Releases all sessions at once: the engine stopped. */
   abandon() {
-    this._journal.close();
+    this._store.close();
   }
 
   /** Waits for pending writes, and releases all sessions. */
   async close() {
     await this._writing;
-    this._journal.close();
+    this._store.close();
   }
 }
 

@@ -5,14 +5,14 @@
 
 import { nameOf } from "../cache/entry.js";
 import { QuotaError } from "../common/errors.js";
-import { Records } from "../opfs/atomic-records.js";
+import { AtomicRecords } from "../opfs/atomic-records.js";
 import { isQuota } from "../opfs/storage-errors.js";
 import { lockedFor, openFiles } from "../opfs/storage.js";
 import { hold } from "../opfs/tab-locks.js";
-import { Log } from "./session-log.js";
+import { SessionLog } from "./session-log.js";
 
-/** @import { Environment } from "../cache/model-store.js" */
 /** @import { Files } from "../opfs/opfs-files.js" */
+/** @import { Environment } from "../opfs/storage.js" */
 /** @import { Part, Peek } from "./session-log.js" */
 
 /** Folder of sessions, and beginning of the names of locks. It is not the models' folder, which is swept. */
@@ -33,16 +33,16 @@ const PATIENCE = 3000;
  * @property {number} used Time of the last use, in milliseconds since 1970.
  */
 
-/** @typedef {Facts & { id: string, log: Log }} Kept */
+/** @typedef {Facts & { id: string, log: SessionLog }} StoredSession */
 
 /** The stored sessions, for one model. */
-export class Journal {
+export class SessionStore {
   _files;
   _records;
   _locks;
   _limits;
   _model;
-  /** Logs of the sessions that were used, by id. @type {Map<string, Log>} */
+  /** Logs of the sessions that were used, by id. @type {Map<string, SessionLog>} */
   _logs = new Map();
   /** Functions that release the sessions in use, by id. @type {Map<string, () => void>} */
   _held = new Map();
@@ -57,7 +57,7 @@ export class Journal {
    */
   constructor(files, locks, limits, model) {
     this._files = files;
-    this._records = new Records(files);
+    this._records = new AtomicRecords(files);
     this._locks = locks;
     this._limits = limits;
     this._model = model;
@@ -67,14 +67,14 @@ export class Journal {
    * @param {Environment} environment
    * @param {Limits} limits
    * @param {string} model
-   * @returns {Promise<Journal | null>} Null if this browser or page keeps nothing.
+   * @returns {Promise<SessionStore | null>} Null if this browser or page keeps nothing.
    */
   static async open(environment, limits, model) {
     const { locks } = environment;
     // Without locks, two tabs could write to one session.
     if (locks === undefined) return null;
     const files = await openFiles(environment, FOLDER);
-    return files && new Journal(files, locks, limits, model);
+    return files && new SessionStore(files, locks, limits, model);
   }
 
   /**
@@ -91,7 +91,7 @@ export class Journal {
    * Returns the log of a session, which is locked for this tab until `letGo`.
    *
    * @param {string} name
-   * @returns {Promise<Log>}
+   * @returns {Promise<SessionLog>}
    */
   async use(name) {
     const id = await this._idOf(name);
@@ -102,12 +102,12 @@ export class Journal {
     });
     // Another tab may have written to it since.
     const known = this._logs.get(id);
-    const log = known?.has(parts) ? known : new Log(this._files, id, parts);
+    const log = known?.has(parts) ? known : new SessionLog(this._files, id, parts);
     this._logs.set(id, log);
     return log;
   }
 
-  /** Releases a session. @param {Log} log */
+  /** Releases a session. @param {SessionLog} log */
   letGo({ id }) {
     this._release(id);
   }
@@ -122,13 +122,13 @@ export class Journal {
    * Records the name of a session and the time of its use, before its first record is written.
    *
    * @param {string} name
-   * @param {Log} log
+   * @param {SessionLog} log
    */
   async note(name, log) {
     await this._exclusively(() => this._records.write(log.id, { name, model: this._model, used: Date.now() }));
   }
 
-  /** Removes other sessions until the limits hold. @param {Log} log */
+  /** Removes other sessions until the limits hold. @param {SessionLog} log */
   async tidy(log) {
     await this._exclusively(() => this._makeRoom(log, 0));
   }
@@ -136,7 +136,7 @@ export class Journal {
   /**
    * Adds a record to a log, and makes room for it.
    *
-   * @param {Log} log
+   * @param {SessionLog} log
    * @param {Uint8Array} record
    * @param {number} from
    */
@@ -209,7 +209,7 @@ export class Journal {
   /**
    * Removes other sessions until a session has room for more bytes.
    *
-   * @param {Log} log
+   * @param {SessionLog} log
    * @param {number} bytes
    */
   async _makeRoom(log, bytes) {
@@ -237,7 +237,7 @@ export class Journal {
   /**
    * Removes a session unless another tab uses it.
    *
-   * @param {Log} log
+   * @param {SessionLog} log
    * @returns {Promise<boolean>}
    */
   async _dropIfFree(log) {
@@ -247,28 +247,28 @@ export class Journal {
     return true;
   }
 
-  /** @param {Log} log */
+  /** @param {SessionLog} log */
   async _drop(log) {
     await log.clear();
     await this._records.remove(log.id);
   }
 
-  /** @returns {Promise<Kept[]>} Last used first; what a crash left without a record is removed. */
+  /** @returns {Promise<StoredSession[]>} Last used first; what a crash left without a record is removed. */
   async _all() {
     /** @type {Map<string, Part[]>} */
     const parts = new Map();
     const names = new Set();
     for (const file of await this._files.names()) {
-      const found = Log.partOf(file);
+      const found = SessionLog.partOf(file);
       if (found !== null) parts.set(found.id, [...(parts.get(found.id) ?? []), found.part]);
-      const name = Records.nameOf(file);
+      const name = AtomicRecords.nameOf(file);
       if (name !== null) names.add(name);
     }
-    /** @type {Kept[]} */
+    /** @type {StoredSession[]} */
     const all = [];
     for (const id of new Set([...parts.keys(), ...names])) {
       const facts = names.has(id) ? await this._records.read(id).catch(() => null) : null;
-      const log = new Log(this._files, id, parts.get(id) ?? []);
+      const log = new SessionLog(this._files, id, parts.get(id) ?? []);
       if (isFacts(facts)) all.push({ ...facts, id, log });
       else await this._dropIfFree(log);
     }
@@ -280,7 +280,7 @@ export class Journal {
     /** @type {Part[]} */
     const parts = [];
     for (const file of await this._files.names()) {
-      const found = Log.partOf(file);
+      const found = SessionLog.partOf(file);
       if (found?.id === id) parts.push(found.part);
     }
     return parts;

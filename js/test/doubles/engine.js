@@ -14,7 +14,7 @@ export const MODULE = Uint8Array.of(0, 0x61, 0x73, 0x6d, 1, 0, 0, 0);
 const NOWHERE = new URL(`data:application/wasm;base64,${Buffer.from(MODULE).toString("base64")}`);
 
 /**
- * @param {import("../../src/cache/model-store.js").Environment} [environment]
+ * @param {import("../../src/opfs/storage.js").Environment} [environment]
  * @param {object} [module] A copy of its own, since a trap is for ever.
  * @param {Ends} [ends]
  */
@@ -50,7 +50,7 @@ function connected(core, ends = {}) {
   return { client, thread: /** @type {const} */ ("main"), reason: "a test", close };
 }
 
-/** @param {import("../../src/cache/model-store.js").Environment} [environment] @param {object} [sessions] Options of sessions. */
+/** @param {import("../../src/opfs/storage.js").Environment} [environment] @param {object} [sessions] Options of sessions. */
 export async function engine(environment, sessions) {
   const link = connection(environment);
   const facts = await link.client.call("load", { what: new Blob(["model"]), options: {}, engine: {}, sessions });

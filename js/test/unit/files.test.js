@@ -6,7 +6,7 @@ import { FilesSource, siblings } from "../../src/download/model-files.js";
 import { keyOf } from "../../src/cache/entry.js";
 import { AnyGpu } from "../../src/index.js";
 import { loadOptions } from "../../src/engine/options.js";
-import { Remote } from "../../src/download/remote-file.js";
+import { RemoteFile } from "../../src/download/remote-file.js";
 import { BlobSource, UrlSource } from "../../src/download/source.js";
 import { RemoteStream } from "../../src/download/remote-stream.js";
 import { pieces, script, seen } from "../doubles/bindings.js";
@@ -106,8 +106,8 @@ test("a split model by the address of one file: downloaded in order, kept, and n
   assertRead();
   assert.equal(server.requests.length, before);
 
-  const { Store } = await import("../../src/cache/model-store.js");
-  await (await Store.open(environment))?.delete(keyOf(new URL(path(3), server.url)));
+  const { ModelStore } = await import("../../src/cache/model-store.js");
+  await (await ModelStore.open(environment))?.delete(keyOf(new URL(path(3), server.url)));
   assert.deepEqual((await load(environment, server.first)).info.cache, { state: "stored" });
   assertRead();
   assert.ok(server.requests.slice(before).every((r) => r.path === path(3)), "only what is not here");
@@ -219,7 +219,7 @@ test("files beyond four gibibytes", async () => {
 test("ranges beyond four gibibytes", async () => {
   const server = await serveMade(6 * GIB, byteAt);
   cleanups.push(server.close);
-  const remote = new Remote(server.url, { retries: 1, signal: new AbortController().signal });
+  const remote = new RemoteFile(server.url, { retries: 1, signal: new AbortController().signal });
   const stream = await RemoteStream.open(remote);
   const nothing = {
     ...{ recorder: null, digest: null, sha256: null, manifest: null, onRecorderFailure: () => {}, onBytes: () => {} },

@@ -5,7 +5,7 @@ import { afterEach, test } from "node:test";
 import { FileError, NetworkError, OptionsError } from "../../src/common/errors.js";
 import { chosen, located } from "../../src/download/hub.js";
 import { loadOptions } from "../../src/engine/options.js";
-import { Remote } from "../../src/download/remote-file.js";
+import { RemoteFile } from "../../src/download/remote-file.js";
 import { RemoteStream } from "../../src/download/remote-stream.js";
 import { serveFile } from "../doubles/server.js";
 
@@ -79,7 +79,7 @@ test("a hub that is none is told from a model that is not there", async () => {
 });
 
 /** @param {string} url */
-const opened = (url, retries = 0) => RemoteStream.open(new Remote(url, { retries, signal: new AbortController().signal }));
+const opened = (url, retries = 0) => RemoteStream.open(new RemoteFile(url, { retries, signal: new AbortController().signal }));
 
 test("statuses and pages are told apart", async () => {
   /** @type {[import("../doubles/server.js").Behaviour, RegExp][]} */

@@ -3,11 +3,11 @@
 
 import assert from "node:assert/strict";
 import { afterEach, test } from "node:test";
-import { Ahead } from "../../src/download/read-ahead.js";
-import { EarlyStream } from "../../src/download/prefetch-stream.js";
+import { ReadAhead } from "../../src/download/read-ahead.js";
+import { PrefetchStream } from "../../src/download/prefetch-stream.js";
 import { PART } from "../../src/cache/stored-parts.js";
 import { BlobSource } from "../../src/download/source.js";
-import { Store } from "../../src/cache/model-store.js";
+import { ModelStore } from "../../src/cache/model-store.js";
 import { readFound } from "../../src/engine/tuning-store.js";
 import { script, seen } from "../doubles/bindings.js";
 import { Disk, lockManager, opfs } from "../doubles/browser.js";
@@ -21,7 +21,7 @@ const soon = () => new Promise((resolve) => setTimeout(resolve, 5));
 test("pieces behind the one that is used are on their way, two at most, and none twice", async () => {
   /** @type {number[]} */
   const begun = [];
-  const pieces = new Ahead((index) => (index < 5 ? (begun.push(index), Promise.resolve(index)) : null));
+  const pieces = new ReadAhead((index) => (index < 5 ? (begun.push(index), Promise.resolve(index)) : null));
   for (let index = 0; index < 5; index += 1) {
     assert.equal(await pieces.piece(index), index);
     assert.equal(begun.length, Math.min(index + 3, 5));
@@ -68,7 +68,7 @@ function streamOf(bytes, step) {
 test("a stream reads on while the engine chooses a backend, and no further than memory may hold", async () => {
   const bytes = someBytes(40 << 20);
   const inner = streamOf(bytes, 1 << 20);
-  const stream = new EarlyStream(inner);
+  const stream = new PrefetchStream(inner);
   assert.equal((await stream.next(1000))?.length, 1000);
   stream.readOn();
   await soon();
@@ -90,7 +90,7 @@ test("what fails while a stream reads on is told to whoever asks for those bytes
     if (inner.reads === 2) throw (inner.reads++, new Error("gone"));
     return next(most);
   };
-  const stream = new EarlyStream(inner);
+  const stream = new PrefetchStream(inner);
   stream.readOn();
   await soon();
   assert.equal((await stream.next())?.length, 1000);
@@ -104,7 +104,7 @@ test("what fails while a stream reads on is told to whoever asks for those bytes
 test("parts are written while more arrives, two under way at most, and are all there in the end", async () => {
   const disk = new Disk();
   const environment = { storage: opfs(disk, "worker"), locks: lockManager() };
-  const store = /** @type {Store} */ (await Store.open(environment));
+  const store = /** @type {ModelStore} */ (await ModelStore.open(environment));
   const bytes = someBytes(4 * PART + 10);
   const version = { size: bytes.length, etag: '"1"', lastModified: null, manifest: null };
   const making = await store.create("http://a/m", version, { maxBytes: Infinity, reserved: 0 }, true);

@@ -6,7 +6,7 @@ import { afterEach, test } from "node:test";
 import * as errors from "../../src/common/errors.js";
 import { loadOptions } from "../../src/engine/options.js";
 import { PART } from "../../src/cache/stored-parts.js";
-import { Store } from "../../src/cache/model-store.js";
+import { ModelStore } from "../../src/cache/model-store.js";
 import { pieces, script } from "../doubles/bindings.js";
 import { Disk, lockManager, opfs } from "../doubles/browser.js";
 import { connection, reset } from "../doubles/engine.js";
@@ -157,7 +157,7 @@ test("a damaged entry whose file the server has no more is an error that says so
   server.behaviour.statuses = [];
   server.behaviour.etag = () => '"v2"';
   await assert.rejects(load(environment, server.url), /is damaged, and the server has another version/);
-  assert.deepEqual(await (await Store.open(environment))?.list(), []);
+  assert.deepEqual(await (await ModelStore.open(environment))?.list(), []);
   assert.equal(disk.files.size, 0);
   assert.equal((await load(environment, server.url)).info.cache.state, "stored");
 });
@@ -187,7 +187,7 @@ test("a tab whose download fails is followed by the one that waits", async () =>
 
 test("a tab that does not get on is waited for no longer than a server", async () => {
   const { environment } = site();
-  const store = await Store.open(environment);
+  const store = await ModelStore.open(environment);
   const server = await served();
   const forever = { signal: new AbortController().signal, patience: 1, waits: false, onProgress: () => {} };
   const turn = await store?.turn(server.url, forever);

@@ -3,8 +3,8 @@
 import assert from "node:assert/strict";
 import { afterEach, test } from "node:test";
 import { AnyGpu } from "../../src/index.js";
-import { Journal } from "../../src/sessions/session-store.js";
-import { Log } from "../../src/sessions/session-log.js";
+import { SessionStore } from "../../src/sessions/session-store.js";
+import { SessionLog } from "../../src/sessions/session-log.js";
 import { script, seen } from "../doubles/bindings.js";
 import { Disk, cacheStorage, closeAll, estimates, lockManager, opfs } from "../doubles/browser.js";
 import { connection, engine, reset } from "../doubles/engine.js";
@@ -267,18 +267,18 @@ test("names are checked", async () => {
   await one.dispose();
 });
 
-/** Opens a journal. @param {Disk} disk */
-async function journal(disk, limits = LIMITS, model = "m") {
-  return /** @type {Journal} */ (await Journal.open(/** @type {any} */ (site(disk)), limits, model));
+/** Opens a store of sessions. @param {Disk} disk */
+async function openStore(disk, limits = LIMITS, model = "m") {
+  return /** @type {SessionStore} */ (await SessionStore.open(/** @type {any} */ (site(disk)), limits, model));
 }
 
-/** Uses a session once. @param {Journal} journal @param {string} name @param {number[]} tokens */
-async function add(journal, name, tokens) {
-  const log = await journal.use(name);
-  await journal.note(name, log);
-  await journal.append(log, record(text(tokens), 0), 0);
-  await journal.tidy(log);
-  journal.letGo(log);
+/** Uses a session once. @param {SessionStore} store @param {string} name @param {number[]} tokens */
+async function add(store, name, tokens) {
+  const log = await store.use(name);
+  await store.note(name, log);
+  await store.append(log, record(text(tokens), 0), 0);
+  await store.tidy(log);
+  store.letGo(log);
 }
 
 /** @param {number[]} tokens */
@@ -287,27 +287,27 @@ const text = (tokens) => ({ tokens, prompt: 1, generate: {}, finish: null });
 test("a session that cannot be read is not kept from other tabs", { timeout: 20_000 }, async () => {
   const disk = new Disk();
   const shared = site(disk);
-  const [one, other] = await Promise.all(["m", "m"].map((model) => Journal.open(/** @type {any} */ (shared), LIMITS, model)));
-  await add(/** @type {Journal} */ (one), "a", [1, 2, 3]);
+  const [one, other] = await Promise.all(["m", "m"].map((model) => SessionStore.open(/** @type {any} */ (shared), LIMITS, model)));
+  await add(/** @type {SessionStore} */ (one), "a", [1, 2, 3]);
   const files = /** @type {any} */ (one)._files;
   const names = files.names;
   files.names = () => Promise.reject(new Error("the disk fails"));
-  await assert.rejects(/** @type {Journal} */ (one).use("a"), /the disk fails/);
+  await assert.rejects(/** @type {SessionStore} */ (one).use("a"), /the disk fails/);
   files.names = names;
-  const log = await /** @type {Journal} */ (other).use("a");
+  const log = await /** @type {SessionStore} */ (other).use("a");
   assert.equal((await log.read()).length, 1);
   other?.letGo(log);
 
   // The same where its records cannot be read.
   const [first, second] = [await engine(shared, KEEP), await engine(shared, KEEP)];
   await first.completions.create(request, { session: "chat" });
-  const read = Log.prototype.read;
-  Log.prototype.read = () => Promise.reject(new Error("the disk fails"));
+  const read = SessionLog.prototype.read;
+  SessionLog.prototype.read = () => Promise.reject(new Error("the disk fails"));
   /** @type {any[]} */
   const told = [];
   const third = await engine(shared, KEEP);
   third.on("unkept", (event) => told.push(event));
-  await third.completions.create(request, { session: "chat" }).finally(() => (Log.prototype.read = read));
+  await third.completions.create(request, { session: "chat" }).finally(() => (SessionLog.prototype.read = read));
   assert.equal(told.length, 1);
   assert.equal((await second.completions.create(request, { session: "chat" })).choices[0].text, WHOLE);
   assert.equal(await second.sessions.remove("chat"), true);
@@ -316,7 +316,7 @@ test("a session that cannot be read is not kept from other tabs", { timeout: 20_
 
 test("a log that is torn at any length holds what came before", async () => {
   const disk = new Disk();
-  const one = await journal(disk);
+  const one = await openStore(disk);
   const log = await one.use("a");
   const parts = [[1, 2, 3], [1, 2, 3, 4], [1, 2, 9, 9, 9]];
   const [first, second, third] = parts.map(text);
@@ -332,7 +332,7 @@ test("a log that is torn at any length holds what came before", async () => {
     for (let length = 0; length < bytes.length; length += 1) {
       const other = new Disk();
       other.files = new Map(files).set(name, bytes.subarray(0, length));
-      const found = await (await (await journal(other)).use("a")).read();
+      const found = await (await (await openStore(other)).use("a")).read();
       assert.equal(found.length, at, `file ${at} of ${length} bytes`);
       if (at > 0) assert.deepEqual(textOf(Buffer.concat(found)).tokens, parts[at - 1]);
       assert.equal([...other.files.keys()].filter((file) => file.endsWith(".session")).length, at, "what is left");
@@ -341,14 +341,14 @@ test("a log that is torn at any length holds what came before", async () => {
     flipped[bytes.length - (at === 0 ? 40 : 1)] ^= 1;
     const other = new Disk();
     other.files = new Map(files).set(name, flipped);
-    assert.equal((await (await (await journal(other)).use("a")).read()).length, at);
+    assert.equal((await (await (await openStore(other)).use("a")).read()).length, at);
   }
 });
 
 test("sessions are bounded in number and bytes, and the oldest go", async (t) => {
   t.mock.timers.enable({ apis: ["Date"] });
   const disk = new Disk();
-  const one = await journal(disk, { maxBytes: 5000, maxCount: 3 });
+  const one = await openStore(disk, { maxBytes: 5000, maxCount: 3 });
   const long = Array.from({ length: 300 }, (_, index) => index);
   for (const name of ["a", "b", "c", "d"]) {
     t.mock.timers.tick(10);
@@ -371,7 +371,7 @@ test("sessions are bounded in number and bytes, and the oldest go", async (t) =>
   assert.equal(textOf(Buffer.concat(await log.read())).tokens.length, 300);
   one.letGo(log);
   // Sessions of another model stay, but are not listed.
-  const other = await Journal.open(/** @type {any} */ (site(disk)), LIMITS, "other");
+  const other = await SessionStore.open(/** @type {any} */ (site(disk)), LIMITS, "other");
   assert.deepEqual(await other?.list(), []);
   await other?.clear();
   assert.deepEqual([...disk.files.keys()], []);
@@ -379,7 +379,7 @@ test("sessions are bounded in number and bytes, and the oldest go", async (t) =>
 
 test("a log that grows long is asked to become one record", async () => {
   const disk = new Disk();
-  const one = await journal(disk);
+  const one = await openStore(disk);
   const log = await one.use("a");
   assert.ok(log.isLong);
   await one.append(log, record(text([1]), 0), 0);
@@ -394,5 +394,5 @@ test("a log that grows long is asked to become one record", async () => {
   assert.ok(!log.isLong);
   assert.deepEqual(textOf(Buffer.concat(await log.read())).tokens, tokens);
   // A record that continues a missing one is refused.
-  await assert.rejects(new Log(/** @type {any} */ (null), log.id, []).append(record(text(tokens), 1), 1));
+  await assert.rejects(new SessionLog(/** @type {any} */ (null), log.id, []).append(record(text(tokens), 1), 1));
 });

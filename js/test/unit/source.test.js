@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { createHash, randomBytes } from "node:crypto";
 import { afterEach, test } from "node:test";
 import { ChecksumError, FileError, NetworkError } from "../../src/common/errors.js";
-import { Remote } from "../../src/download/remote-file.js";
+import { RemoteFile } from "../../src/download/remote-file.js";
 import { BlobSource, UrlSource } from "../../src/download/source.js";
 import { RemoteStream, spool } from "../../src/download/remote-stream.js";
 import { serveFile, someBytes } from "../doubles/server.js";
@@ -53,7 +53,7 @@ function recorder({ failsAt = Infinity } = {}) {
 
 /** @param {string} url @param {any} [options] */
 async function urlSource(url, { controller = new AbortController(), stallTimeout = 20_000, ...options } = {}) {
-  const remote = new Remote(url, { retries: RETRIES, stallTimeout, signal: controller.signal });
+  const remote = new RemoteFile(url, { retries: RETRIES, stallTimeout, signal: controller.signal });
   const stream = await RemoteStream.open(remote);
   /** @type {unknown[]} */
   const failures = [];
@@ -180,7 +180,7 @@ test("what a server compresses is bounded by what it sends", async () => {
   assert.deepEqual(new Uint8Array(await blob.arrayBuffer()), noise);
   const bomb = await serveFile(new Uint8Array(64 << 20), { gzip: true });
   cleanups.push(bomb.close);
-  const inflating = new Remote(bomb.url, { retries: RETRIES, signal: new AbortController().signal });
+  const inflating = new RemoteFile(bomb.url, { retries: RETRIES, signal: new AbortController().signal });
   const stream = await RemoteStream.open(inflating);
   let bytes = 0;
   await assert.rejects(spool(stream, (more) => (bytes += more)), (error) => {
@@ -207,7 +207,7 @@ test("requests and bodies that never settle, whatever becomes of their signal, a
   for (const body of bodies) {
     const answer = { status: 200, headers: new Headers({ "Content-Length": "10" }), body };
     globalThis.fetch = async () => (body ? /** @type {any} */ (answer) : new Promise(() => {}));
-    const remote = new Remote("http://a/m", { retries: 1, stallTimeout: 50, signal: new AbortController().signal });
+    const remote = new RemoteFile("http://a/m", { retries: 1, stallTimeout: 50, signal: new AbortController().signal });
     const reading = RemoteStream.open(remote).then((stream) => stream.next());
     await assert.rejects(reading, (error) => error instanceof NetworkError && /nothing arrived/.test(error.message));
   }

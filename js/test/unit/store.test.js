@@ -3,8 +3,8 @@ import { test } from "node:test";
 import { keyOf } from "../../src/cache/entry.js";
 import { CacheError, QuotaError } from "../../src/common/errors.js";
 import { PART } from "../../src/cache/stored-parts.js";
-import { Records } from "../../src/opfs/atomic-records.js";
-import { Store } from "../../src/cache/model-store.js";
+import { AtomicRecords } from "../../src/opfs/atomic-records.js";
+import { ModelStore } from "../../src/cache/model-store.js";
 import { Disk, cacheStorage, closeAll, estimates, lockManager, opfs } from "../doubles/browser.js";
 import { someBytes } from "../doubles/server.js";
 
@@ -21,16 +21,16 @@ const long = someBytes(LONG);
 function environment(kind, disk = new Disk(), locks = lockManager()) {
   const storage = kind === "cache" ? estimates(disk) : opfs(disk, kind);
   const env = { storage, locks, ...(kind === "cache" ? { caches: cacheStorage(disk) } : {}) };
-  return { disk, locks, env, open: async () => /** @type {Store} */ (await Store.open(env)) };
+  return { disk, locks, env, open: async () => /** @type {ModelStore} */ (await ModelStore.open(env)) };
 }
 
-/** @param {Store} store @param {string} key @param {number} size */
+/** @param {ModelStore} store @param {string} key @param {number} size */
 function create(store, key, size, { maxBytes = Infinity, turn = true, etag = ETAG } = {}) {
   const version = { size, etag, lastModified: null, manifest: null };
   return store.create(key, version, { maxBytes, reserved: 0 }, turn);
 }
 
-/** @param {Store} store @param {string} key @param {number} size */
+/** @param {ModelStore} store @param {string} key @param {number} size */
 async function keep(store, key, size, maxBytes = Infinity) {
   const recorder = await create(store, key, size, { maxBytes });
   const bytes = someBytes(size);
@@ -39,7 +39,7 @@ async function keep(store, key, size, maxBytes = Infinity) {
   await recorder.commit(FACTS);
 }
 
-/** Returns the contents of an entry. @param {import("../../src/cache/model-store.js").Kept | null} kept */
+/** Returns the contents of an entry. @param {import("../../src/cache/model-store.js").PinnedEntry | null} kept */
 async function contents(kept) {
   assert.ok(kept);
   const bytes = new Uint8Array(kept.entry.size);
@@ -47,10 +47,10 @@ async function contents(kept) {
   return bytes;
 }
 
-/** @param {Store} store @param {string} key */
+/** @param {ModelStore} store @param {string} key */
 const resumed = (store, key) => store.resumed(key, { maxBytes: Infinity, reserved: 0 });
 
-/** @param {Store} store */
+/** @param {ModelStore} store */
 const keys = async (store) => (await store.list()).map((entry) => entry.key);
 
 const soon = () => new Promise((resolve) => setTimeout(resolve, 3));
@@ -90,7 +90,7 @@ for (const kind of /** @type {Kind[]} */ (["worker", "page", "cache"])) {
 
   test(`${kind}: what a crash left is removed by the next to open`, async () => {
     const { disk, env } = environment(kind);
-    const crashed = /** @type {Store} */ (await Store.open({ ...env, locks: lockManager() }));
+    const crashed = /** @type {ModelStore} */ (await ModelStore.open({ ...env, locks: lockManager() }));
     await keep(crashed, "http://a/whole", 100);
     const recorder = await create(crashed, "http://a/half", LONG, { etag: null });
     await recorder.write(long.subarray(0, PART + 10));
@@ -99,8 +99,8 @@ for (const kind of /** @type {Kind[]} */ (["worker", "page", "cache"])) {
     // A tab that ended holds neither locks nor handles.
     closeAll();
     const before = disk.files.size;
-    const store = await Store.open(env);
-    assert.deepEqual(await keys(/** @type {Store} */ (store)), ["http://a/whole"]);
+    const store = await ModelStore.open(env);
+    assert.deepEqual(await keys(/** @type {ModelStore} */ (store)), ["http://a/whole"]);
     assert.equal(disk.files.size, 2);
     assert.ok(before > 2);
   });
@@ -154,15 +154,15 @@ test("a disk that becomes full under way makes others leave, if what was written
 
 test("two tabs: neither removes what the other reads or writes", async () => {
   const { disk, locks, open } = environment("worker");
-  const [one, two] = [await open(), /** @type {Store} */ (await Store.open({ storage: opfs(disk, "worker"), locks }))];
+  const [one, two] = [await open(), /** @type {ModelStore} */ (await ModelStore.open({ storage: opfs(disk, "worker"), locks }))];
   const recorder = await create(one, "http://a/m", 1000);
   await recorder.write(someBytes(1000));
-  await Store.open({ storage: opfs(disk, "worker"), locks });
+  await ModelStore.open({ storage: opfs(disk, "worker"), locks });
   const other = await create(two, "http://a/m", 1000, { turn: false });
   await other.write(someBytes(1000));
   await Promise.all([recorder.commit(FACTS), other.commit(FACTS)]);
   assert.deepEqual(await keys(one), ["http://a/m"]);
-  await Store.open({ storage: opfs(disk, "worker"), locks });
+  await ModelStore.open({ storage: opfs(disk, "worker"), locks });
   assert.equal(disk.files.size, 3, "one version is left");
 
   const kept = await one.get("http://a/m");
@@ -171,7 +171,7 @@ test("two tabs: neither removes what the other reads or writes", async () => {
   assert.equal(disk.files.size, 4, "the old version is there while it is read");
   kept?.release();
   await soon();
-  await Store.open({ storage: opfs(disk, "worker"), locks });
+  await ModelStore.open({ storage: opfs(disk, "worker"), locks });
   assert.equal(disk.files.size, 3);
 });
 
@@ -179,12 +179,12 @@ for (const kind of /** @type {Kind[]} */ (["worker", "page", "cache"])) {
   test(`${kind}: a later visit goes on where a tab ended, with what is not damaged`, async () => {
     const { disk, env } = environment(kind);
     const key = "http://a/m";
-    const crashed = /** @type {Store} */ (await Store.open({ ...env, locks: lockManager() }));
+    const crashed = /** @type {ModelStore} */ (await ModelStore.open({ ...env, locks: lockManager() }));
     const recorder = await create(crashed, key, LONG);
     await recorder.write(long.subarray(0, PART + 10));
     await recorder.written();
     closeAll();
-    const store = /** @type {Store} */ (await Store.open(env));
+    const store = /** @type {ModelStore} */ (await ModelStore.open(env));
     assert.deepEqual((await store.list()).map(({ key, whole, parts }) => [key, whole, parts.length]), [[key, false, 1]]);
     assert.equal(await store.get(key), null, "it is not whole");
     const making = await resumed(store, key);
@@ -305,11 +305,11 @@ test("records that make no sense are no entries, and neither are those of earlie
     await open();
     assert.equal(disk.files.size, 0);
   }
-  const records = new Records(store.files);
+  const records = new AtomicRecords(store.files);
   const changes = [{ size: -1 }, { parts: [] }, { id: "../x" }, { key: "b" }];
   const nonsense = [null, {}, ...changes.map((change) => ({ ...sound, ...change }))];
   for (const value of nonsense) {
-    await records.write(/** @type {string} */ (Records.nameOf(json)), /** @type {any} */ (value));
+    await records.write(/** @type {string} */ (AtomicRecords.nameOf(json)), /** @type {any} */ (value));
     assert.deepEqual(await store.list(), []);
     await open();
     assert.equal(disk.files.size, 0);
@@ -321,7 +321,7 @@ test("records that make no sense are no entries, and neither are those of earlie
 
 test("two tabs: one downloads, the other waits as long as that gets on", async () => {
   const { disk, locks, open } = environment("worker");
-  const [one, two] = [await open(), /** @type {Store} */ (await Store.open({ storage: opfs(disk, "worker"), locks }))];
+  const [one, two] = [await open(), /** @type {ModelStore} */ (await ModelStore.open({ storage: opfs(disk, "worker"), locks }))];
   const key = "http://a/m";
   /** @type {[number, number][]} */
   const told = [];
@@ -403,11 +403,11 @@ test("storage that fails is a cache error; no storage is no store", async () => 
     return /the disk burns/.test(error.message);
   });
   const locks = lockManager();
-  assert.equal(await Store.open({ locks }), null);
-  assert.equal(await Store.open({ storage: opfs(new Disk(), "page") }), null, "no locks");
+  assert.equal(await ModelStore.open({ locks }), null);
+  assert.equal(await ModelStore.open({ storage: opfs(new Disk(), "page") }), null, "no locks");
   const denied = /** @type {any} */ ({ getDirectory: async () => Promise.reject(new DOMException("no", "SecurityError")) });
-  assert.equal(await Store.open({ storage: denied, locks }), null);
-  assert.ok(await Store.open({ storage: denied, locks, caches: cacheStorage(new Disk()) }), "the Cache API instead");
+  assert.equal(await ModelStore.open({ storage: denied, locks }), null);
+  assert.ok(await ModelStore.open({ storage: denied, locks, caches: cacheStorage(new Disk()) }), "the Cache API instead");
 });
 
 test("the key of an address has neither credentials nor fragment", () => {
