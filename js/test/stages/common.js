@@ -73,7 +73,7 @@ export function tarball() {
   if (packed !== null) return packed;
   if (!existsSync(join(JS, "wasm", "bindings.js"))) throw new Error("js/wasm is not there; run cargo xtask web");
   const folder = join(WORK, "package");
-  const parts = ["package.json", "prepack.mjs", "README.md", "index.d.ts", "react.d.ts", "ai-sdk.d.ts", "pool.d.ts", "src", "vendor", "wasm"];
+  const parts = ["package.json", "prepack.mjs", "README.md", "index.d.ts", "react.d.ts", "ai-sdk.d.ts", "pool.d.ts", "types", "src", "vendor", "wasm"];
   for (const part of parts) cpSync(join(JS, part), join(folder, part), { recursive: true });
   for (const licence of ["LICENSE-MIT", "LICENSE-APACHE"]) cpSync(join(ROOT, licence), join(folder, licence));
   const notices = "THIRD-PARTY-NOTICES.txt";

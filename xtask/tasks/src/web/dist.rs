@@ -15,6 +15,7 @@ const PARTS: &[(&str, &str)] = &[
     ("js/react.d.ts", "anygpu/react.d.ts"),
     ("js/ai-sdk.d.ts", "anygpu/ai-sdk.d.ts"),
     ("js/pool.d.ts", "anygpu/pool.d.ts"),
+    ("js/types", "anygpu/types"),
     ("LICENSE-MIT", "anygpu/LICENSE-MIT"),
     ("LICENSE-APACHE", "anygpu/LICENSE-APACHE"),
     ("js/src", "anygpu/src"),
