@@ -3,7 +3,7 @@
 import { writeFile } from "./opfs/opfs-files.js";
 import { sha256 } from "./common/sha256.js";
 
-/** @import { Digested, Place } from "./cache/part-digests.js" */
+/** @import { Digested, Place } from "./part-digests.js" */
 
 const port = /** @type {{ postMessage(said: Digested | null, transfer?: ArrayBuffer[]): void }} */ (/** @type {unknown} */ (self));
 

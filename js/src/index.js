@@ -1,13 +1,13 @@
 /** The package's API; `index.d.ts` documents it. */
 
 import { cache } from "./cache/model-cache.js";
-import { ENGINE, SUITE, connect, moduleUrl } from "./workers/connect.js";
+import { ENGINE, SUITE, connect, moduleUrl } from "./connect.js";
 import { BackendError, DisposedError, OptionsError } from "./common/errors.js";
 import { chatCompletions, completions, embeddings } from "./openai/completions.js";
 import { report } from "./workers/client.js";
 import { conformanceOptions, loadOptions, selectOptions, tuneOptions } from "./engine/options.js";
 import { nothing } from "./module/wasm-module.js";
-import { persist } from "./opfs/persist.js";
+import { persist } from "./opfs/storage.js";
 import { patient } from "./workers/hang-detection.js";
 import { Recovery } from "./engine/recovery.js";
 import { messages, sessionName, tokens } from "./openai/request.js";
@@ -15,7 +15,7 @@ import { runtime } from "./common/runtime.js";
 import { recall, sessionsOf } from "./sessions/sessions.js";
 
 /** @import { ConformanceOptions, ConformanceReport, LoadOptions, ModelInfo, ModelSource, Recovered, Report, SelectOptions, Stats, Step, TuneOptions, TuneReport, Unkept } from "../index.d.ts" */
-/** @import { Connection } from "./workers/connect.js" */
+/** @import { Connection } from "./connect.js" */
 /** @import { HubOptions } from "./download/hub.js" */
 /** @import { Embed, Recall, Run } from "./openai/completions.js" */
 /** @import { Opened } from "./engine/recovery.js" */
@@ -48,14 +48,14 @@ export class AnyGpu {
   _listeners = { recovered: new Set(), unkept: new Set(), step: new Set() };
   /** @type {Promise<void> | null} */
   _disposed = null;
-  /** Structured output; null until a request uses it. @type {Promise<import("./format/formats.js").Formats> | null} */
+  /** Structured output; null until a request uses it. @type {Promise<import("./formats.js").Formats> | null} */
   _formats = null;
 
   /**
    * @param {Opened} opened
    * @param {((without: string[]) => Promise<Opened>) | null} open Opens another like it, if this one is lost, but not on
    * some rungs.
-   * @param {import("./format/formats.js").Where} [where] Options of workers and modules that it was loaded with.
+   * @param {import("./formats.js").Where} [where] Options of workers and modules that it was loaded with.
    */
   constructor(opened, open, where = {}) {
     const { facts } = opened;
@@ -78,7 +78,7 @@ export class AnyGpu {
     /** @type {Run} */
     const run = async (request, signal, onPiece) => {
       if ((request.wanted ?? request.demanded ?? request.generate.held_to) === undefined) return answer(request, signal, onPiece);
-      this._formats = this._formats ?? import("./format/formats.js").then(({ Formats }) => new Formats(call, where));
+      this._formats = this._formats ?? import("./formats.js").then(({ Formats }) => new Formats(call, where));
       return (await this._formats).held(request, signal, onPiece, answer);
     };
     /** @type {Recall} */

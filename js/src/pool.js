@@ -3,18 +3,17 @@
  * imports.
  */
 
-import { throwIfAborted } from "./common/abort.js";
 import { callback, integer, object, oneOf, refuse, signal } from "./common/validate.js";
 import { report } from "./workers/client.js";
-import { connect } from "./workers/connect.js";
-import { BrowserError, DisposedError } from "./common/errors.js";
+import { connect } from "./connect.js";
+import { BrowserError, DisposedError, throwIfAborted } from "./common/errors.js";
 import { PoolError } from "./pool-error.js";
 import { runtime } from "./common/runtime.js";
 import { serve } from "./workers/serve.js";
 
 /** @import { JoinOptions, PoolMember, PoolState } from "../pool.d.ts" */
 /** @import { Check } from "./common/validate.js" */
-/** @import { Served } from "./workers/connect.js" */
+/** @import { Served } from "./connect.js" */
 
 export { PoolError };
 

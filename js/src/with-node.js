@@ -1,11 +1,11 @@
 /** The package in Node.js, Deno and Bun: local files, and threads in Node.js, which has no browser-style workers. */
 
 import { Worker as Thread } from "node:worker_threads";
-import { ENGINE, SUITE } from "./workers/connect.js";
-import { FORMAT } from "./format/formats.js";
+import { ENGINE, SUITE } from "./connect.js";
+import { FORMAT } from "./formats.js";
 import "./with-files.js";
 
-/** @import { StartWorker, WorkerLike } from "./workers/connect.js" */
+/** @import { StartWorker, WorkerLike } from "./connect.js" */
 
 export * from "./index.js";
 

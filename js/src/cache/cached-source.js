@@ -1,7 +1,7 @@
 /** A cached file as a source of the engine. */
 
-import { throwIfAborted } from "../common/abort.js";
 import { Piece } from "../common/buffers.js";
+import { throwIfAborted } from "../common/errors.js";
 import { PART } from "./stored-parts.js";
 
 /** @import { Digest } from "../download/source.js" */

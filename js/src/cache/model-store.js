@@ -6,11 +6,9 @@
  * of entries needs the lock of the store.
  */
 
-import { throwIfAborted } from "../common/abort.js";
-import { QuotaError } from "../common/errors.js";
+import { QuotaError, throwIfAborted } from "../common/errors.js";
 import { hex } from "../common/sha256.js";
-import { guarded, isQuota, noRoom } from "../opfs/storage-errors.js";
-import { inTime, openFiles } from "../opfs/storage.js";
+import { guarded, inTime, isQuota, noRoom, openFiles } from "../opfs/storage.js";
 import { hold, holdAfter } from "../opfs/tab-locks.js";
 import { STORE_LOCK, EntryStore, UNFINISHED } from "./entry-store.js";
 import { EntryWriter } from "./entry-writer.js";

@@ -4,7 +4,7 @@
  */
 
 import { ReadAhead } from "../download/read-ahead.js";
-import { digested } from "./part-digests.js";
+import { digested } from "../part-digests.js";
 
 /** @import { Files } from "../opfs/opfs-files.js" */
 
@@ -78,7 +78,7 @@ export class StoredParts {
     return digested(bytes, folder && { folder, name: this._name(index) });
   }
 
-  /** Writes the next part, if it is not written yet. @param {import("./part-digests.js").Digested} begun */
+  /** Writes the next part, if it is not written yet. @param {import("../part-digests.js").Digested} begun */
   async append({ digest, bytes, written }) {
     if (!written) await this._files.write(this._name(this.digests.length), bytes);
     this.digests.push(digest);

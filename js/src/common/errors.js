@@ -1,4 +1,4 @@
-/** Error classes, the conversion of the engine's errors to them, and their transport from a worker to the page. */
+/** Error classes, the conversion of the engine's errors to them, their transport from a worker to the page, and aborts. */
 
 /** @typedef {import("../../index.d.ts").ErrorCode} ErrorCode */
 
@@ -225,6 +225,26 @@ export function fromEngine(thrown) {
     });
   }
   return new AnyGpuError(`the engine failed (${message ?? thrown}); report this`, { cause: thrown });
+}
+
+/**
+ * Why a signal was aborted. The oldest browsers do not say why.
+ *
+ * @param {AbortSignal} signal
+ * @returns {unknown}
+ */
+export function reasonOf(signal) {
+  return signal.reason === undefined ? new DOMException("aborted", "AbortError") : signal.reason;
+}
+
+/**
+ * Throws the reason of a signal that was aborted.
+ *
+ * @param {AbortSignal | undefined} signal
+ * @returns {void}
+ */
+export function throwIfAborted(signal) {
+  if (signal !== undefined && signal.aborted) throw reasonOf(signal);
 }
 
 /** Whether an error is an abort by the caller and not a failure. @param {unknown} error */

@@ -1,7 +1,6 @@
 /** One connection to a server. Waiting is bounded, and so are the bytes that it may bring. */
 
-import { reasonOf, throwIfAborted } from "../common/abort.js";
-import { withCause } from "../common/errors.js";
+import { reasonOf, throwIfAborted, withCause } from "../common/errors.js";
 import { afterAwake } from "../common/timeout.js";
 
 /** @import { ByteReader } from "../common/buffers.js" */

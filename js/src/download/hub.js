@@ -3,9 +3,9 @@
 import { cache } from "../cache/model-cache.js";
 import { FileError, NetworkError, OptionsError } from "../common/errors.js";
 import { runtime } from "../common/runtime.js";
-import { downloadText } from "./download-text.js";
 import { PARTS } from "./model-files.js";
 import { RemoteFile, networkOf } from "./remote-file.js";
+import { downloadText } from "./remote-stream.js";
 
 /** Default hub. */
 const HUB = "https://huggingface.co";

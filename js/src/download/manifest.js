@@ -10,7 +10,7 @@
 import { FileError } from "../common/errors.js";
 import { sha256 } from "../common/sha256.js";
 import { integer, refuse } from "../common/validate.js";
-import { downloadText } from "./download-text.js";
+import { downloadText } from "./remote-stream.js";
 
 /** @import { FileDigests } from "../../index.d.ts" */
 /** @import { Check } from "../common/validate.js" */

@@ -1,7 +1,6 @@
 /** Opens a source: a blob, the cache, or the network. */
 
-import { throwIfAborted } from "../common/abort.js";
-import { NetworkError, OptionsError } from "../common/errors.js";
+import { NetworkError, OptionsError, throwIfAborted } from "../common/errors.js";
 import { runtime } from "../common/runtime.js";
 import { UrlOpener } from "./open-url.js";
 import { BlobSource } from "./source.js";

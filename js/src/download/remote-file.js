@@ -9,9 +9,8 @@
  * is asked for whole files from then on.
  */
 
-import { throwIfAborted } from "../common/abort.js";
 import { ByteReader } from "../common/buffers.js";
-import { NetworkError } from "../common/errors.js";
+import { NetworkError, throwIfAborted } from "../common/errors.js";
 import { Connection, Dropped } from "./http-connection.js";
 import { isPage, page, refusal } from "./refusal.js";
 import { read } from "./response.js";

@@ -5,7 +5,7 @@
  * noticed, even if its headers are wrong or hidden from scripts of other origins.
  */
 
-import { reasonOf, throwIfAborted } from "../common/abort.js";
+import { FileError, reasonOf, throwIfAborted } from "../common/errors.js";
 import { Dropped } from "./http-connection.js";
 import { barred, isBarred, isOffline } from "./refusal.js";
 
@@ -220,6 +220,30 @@ export async function spool(stream, onBytes) {
   }
   stream.close();
   return new Blob([...blobs, ...pieces]);
+}
+
+/**
+ * Downloads a short text.
+ *
+ * @param {RemoteFile} remote
+ * @param {number} longest In bytes.
+ * @param {string} what Name of what the text should be, for the error.
+ */
+export async function downloadText(remote, longest, what) {
+  const stream = await RemoteStream.open(remote);
+  const decoder = new TextDecoder();
+  let text = "";
+  let length = 0;
+  try {
+    for (let bytes = await stream.next(); bytes !== null; bytes = await stream.next()) {
+      length += bytes.length;
+      if (length > longest) throw new FileError(`${remote.url} is longer than ${what} is; correct it`);
+      text += decoder.decode(bytes, { stream: true });
+    }
+  } finally {
+    stream.close();
+  }
+  return text + decoder.decode();
 }
 
 /**

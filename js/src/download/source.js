@@ -8,9 +8,8 @@
  * digest of its own, the result of one network read, and up to 32 MiB that arrive while the engine chooses a backend.
  */
 
-import { throwIfAborted } from "../common/abort.js";
 import { Piece } from "../common/buffers.js";
-import { ChecksumError, FileError, NetworkError, isAbort } from "../common/errors.js";
+import { ChecksumError, FileError, NetworkError, isAbort, throwIfAborted } from "../common/errors.js";
 import { PrefetchStream } from "./prefetch-stream.js";
 import { ReadAhead } from "./read-ahead.js";
 import { spool } from "./remote-stream.js";

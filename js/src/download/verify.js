@@ -1,7 +1,6 @@
 /** Checks complete files against their digests. */
 
-import { throwIfAborted } from "../common/abort.js";
-import { ChecksumError } from "../common/errors.js";
+import { ChecksumError, throwIfAborted } from "../common/errors.js";
 import { sha256 } from "../common/sha256.js";
 import { checksumError } from "./source.js";
 

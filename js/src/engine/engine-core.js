@@ -1,8 +1,7 @@
 /** The engine behind a port: at most one model, and the calls that use it. */
 
 import { mayResume } from "../cache/entry-writer.js";
-import { reasonOf, throwIfAborted } from "../common/abort.js";
-import { CrashError } from "../common/errors.js";
+import { CrashError, reasonOf, throwIfAborted } from "../common/errors.js";
 import { openModel } from "../download/model-files.js";
 import { features } from "../module/gpu-features.js";
 import { Module, nothing } from "../module/wasm-module.js";

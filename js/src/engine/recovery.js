@@ -1,18 +1,49 @@
 /** An engine that recovers: calls are repeated after a loss, and an answer continues where it was interrupted. */
 
-import { reasonOf } from "../common/abort.js";
-import { BackendError, CrashError, DeviceLostError } from "../common/errors.js";
-import { LOSSES, Rungs } from "./lost-rungs.js";
+import { BackendError, CrashError, DeviceLostError, reasonOf } from "../common/errors.js";
 
 /** @import { ModelInfo, Recovered, Report } from "../../index.d.ts" */
-/** @import { Connection } from "../workers/connect.js" */
+/** @import { Connection } from "../connect.js" */
 
 /** Number of losses without a token between them after which it gives up. It is more than there are rungs. */
 const MOST = 9;
 
+/** Losses of one rung, within the time below, after which it is left out. */
+const LOSSES = 3;
+/** Time within which losses count together, in milliseconds. */
+const WHILE = 120_000;
+
 /** @typedef {{ connection: Connection, facts: { info: ModelInfo, report: Report } }} Opened A model behind a connection. */
 
 /** @typedef {{ signal?: AbortSignal, onEvent?: (event: any) => void }} CallOptions */
+
+/** Counts losses, and decides which rungs are left out. */
+export class Rungs {
+  /** @type {string[]} Their names, as reports have them. */
+  without = [];
+  _now;
+  /** @type {{ rung: string, ms: number }[]} */
+  _losses = [];
+
+  /** @param {() => number} [now] In milliseconds. */
+  constructor(now = () => performance.now()) {
+    this._now = now;
+  }
+
+  /**
+   * Notes a loss.
+   *
+   * @param {string | null} rung
+   * @param {boolean} again Whether it is left out at once: too much was lost before it.
+   */
+  lost(rung, again) {
+    if (rung === null) return;
+    const now = this._now();
+    this._losses = [...this._losses.filter(({ ms }) => now - ms < WHILE), { rung, ms: now }];
+    const often = this._losses.filter((loss) => loss.rung === rung).length >= LOSSES;
+    if ((often || again) && !this.without.includes(rung)) this.without.push(rung);
+  }
+}
 
 /** A connection to an engine that is opened again after a loss. */
 export class Recovery {

@@ -1,7 +1,6 @@
 /** A wasm module. It is started once, runs one call after the other, and is dead after a trap. */
 
-import { throwIfAborted } from "../common/abort.js";
-import { CrashError, fromEngine, isTrap } from "../common/errors.js";
+import { CrashError, fromEngine, isTrap, throwIfAborted } from "../common/errors.js";
 import { start } from "./start-module.js";
 
 /** @import { AnyGpuError } from "../common/errors.js" */

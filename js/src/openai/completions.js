@@ -1,6 +1,6 @@
 /** Requests and answers in the format of OpenAI's API. */
 
-import { reasonOf, throwIfAborted } from "../common/abort.js";
+import { reasonOf, throwIfAborted } from "../common/errors.js";
 import { Stream } from "./answer-stream.js";
 import { ChatParts } from "./chat-parts.js";
 import { chatLogprobs, textLogprobs } from "./logprobs.js";

@@ -1,8 +1,9 @@
 /**
- * Files in the browser's storage. No call waits forever: storage that did not answer once is not asked again, and the
- * caller does without it.
+ * Files in the browser's storage, and its errors. No call waits forever: storage that did not answer once is not asked
+ * again, and the caller does without it.
  */
 
+import { AnyGpuError, CacheError, QuotaError } from "../common/errors.js";
 import { within } from "../common/timeout.js";
 import { openCacheStorage } from "./cache-storage-files.js";
 import { openOpfs } from "./opfs-files.js";
@@ -65,6 +66,54 @@ export async function lockedFor(locks, name, action, limit = LIMIT) {
   // After a timeout the request ends with the abort; nobody needs that error.
   done.catch(() => {});
   return late.then(() => done);
+}
+
+/** Whether {@link persist} has asked. */
+let asked = false;
+
+/**
+ * Asks the browser not to remove this site's storage when the disk is full: once per page, and only if it is not
+ * granted yet, since Firefox asks the visitor. The answer makes no difference.
+ *
+ * @param {StorageManager} [storage]
+ * @returns {Promise<void>}
+ */
+export async function persist(storage = globalThis.navigator?.storage) {
+  if (asked || typeof storage?.persist !== "function") return;
+  asked = true;
+  try {
+    if (!(await storage.persisted())) await storage.persist();
+  } catch {
+    // A browser that cannot be asked does not grant it.
+  }
+}
+
+/** Returns the error for a model that has no room. @param {number} size */
+export function noRoom(size) {
+  return new QuotaError(`the browser has no room for ${size} bytes; delete other models, or free disk space`);
+}
+
+/** Whether an error says that the storage is full. @param {unknown} error */
+export function isQuota(error) {
+  return error instanceof Error && error.name === "QuotaExceededError";
+}
+
+/**
+ * Runs an action and converts what storage throws to a {@link CacheError}.
+ *
+ * @template T
+ * @param {() => Promise<T>} action
+ * @returns {Promise<T>}
+ */
+export async function guarded(action) {
+  try {
+    return await action();
+  } catch (cause) {
+    if (cause instanceof AnyGpuError) throw cause;
+    if (isQuota(cause)) throw new QuotaError("the browser's storage is full; delete other models", { cause });
+    const message = cause instanceof Error ? cause.message : String(cause);
+    throw new CacheError(`the browser's storage failed (${message}); load with cache: false`, { cause });
+  }
 }
 
 /** The time limit for calls of one storage. */

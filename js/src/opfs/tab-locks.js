@@ -1,6 +1,6 @@
 /** Locks between the tabs of a site, and turns to download a file that several tabs want. */
 
-import { throwIfAborted } from "../common/abort.js";
+import { throwIfAborted } from "../common/errors.js";
 import { afterAwake } from "../common/timeout.js";
 
 /** Interval between two looks at another tab's progress, in milliseconds. */

@@ -1,7 +1,6 @@
 /** Downloads of a pool's worker: the description of the pool, manifests, and ranges of models. */
 
-import { throwIfAborted } from "../common/abort.js";
-import { NetworkError } from "../common/errors.js";
+import { NetworkError, throwIfAborted } from "../common/errors.js";
 import { PoolError } from "../pool-error.js";
 
 /** @import { Pool } from "../../pool.d.ts" */

@@ -6,8 +6,7 @@
 import { nameOf } from "../cache/entry.js";
 import { QuotaError } from "../common/errors.js";
 import { AtomicRecords } from "../opfs/atomic-records.js";
-import { isQuota } from "../opfs/storage-errors.js";
-import { lockedFor, openFiles } from "../opfs/storage.js";
+import { isQuota, lockedFor, openFiles } from "../opfs/storage.js";
 import { hold } from "../opfs/tab-locks.js";
 import { SessionLog } from "./session-log.js";
 

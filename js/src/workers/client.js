@@ -1,7 +1,6 @@
 /** The calling side of the port at which `serve.js` serves a core: calls with events, errors with their classes, aborts. */
 
-import { reasonOf } from "../common/abort.js";
-import { CrashError, DeviceLostError, fromWire } from "../common/errors.js";
+import { CrashError, DeviceLostError, fromWire, reasonOf } from "../common/errors.js";
 
 /**
  * @typedef {object} Endpoint A connection to a core: a worker, or a `MessagePort` to the thread itself.

@@ -31,7 +31,7 @@ const DETECTED = [
   "hardwareConcurrency",
   // GPUs.
   ...["gpu", "requestAdapter", "OffscreenCanvas"],
-  // Fields of errors and signals, see errors.js and abort.js.
+  // Fields of errors and signals, see errors.js.
   ...["cause", "reason"],
   "asyncDispose",
   "isComposing",

@@ -53,8 +53,8 @@ async function loaded(context, navigator = { userAgentData: {} }) {
   };
   set({ Worker: FakeWorker, navigator });
   context.after(() => set(before));
-  /** @type {typeof import("../../src/cache/part-digests.js")} */
-  const module = await import(`../../src/cache/part-digests.js?copy=${++copies}`);
+  /** @type {typeof import("../../src/part-digests.js")} */
+  const module = await import(`../../src/part-digests.js?copy=${++copies}`);
   return module.digested;
 }
 

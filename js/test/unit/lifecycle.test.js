@@ -6,7 +6,7 @@ import { Client } from "../../src/workers/client.js";
 import { CrashError, DeviceLostError, DisposedError } from "../../src/common/errors.js";
 import { comeBack } from "../../src/workers/page-lifecycle.js";
 import { afterAwake, within } from "../../src/common/timeout.js";
-import { persist } from "../../src/opfs/persist.js";
+import { persist } from "../../src/opfs/storage.js";
 import { patient, watch } from "../../src/workers/hang-detection.js";
 import { live, onEnd } from "../../src/workers/exit-detection.js";
 import { script } from "../doubles/bindings.js";

@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import { afterEach, test } from "node:test";
 import { AnyGpu } from "../../src/index.js";
 import { CrashError, NetworkError } from "../../src/common/errors.js";
-import { Rungs } from "../../src/engine/lost-rungs.js";
+import { Rungs } from "../../src/engine/recovery.js";
 import { script, seen } from "../doubles/bindings.js";
 import { connection, reset } from "../doubles/engine.js";
 

@@ -1,22 +1,23 @@
-/** Starts a core or the conformance suite: in a worker if that works, otherwise on this thread. */
+/**
+ * Starts a core or the conformance suite: in a worker if that works, otherwise on this thread. This file is beside the
+ * workers' scripts, because bundlers that leave their URLs as they are look for the scripts beside their output.
+ */
 
-import { throwIfAborted } from "../common/abort.js";
-import { CrashError } from "../common/errors.js";
-import { within } from "../common/timeout.js";
-import { buildFor } from "../module/build-choice.js";
-import { chooseThread, features } from "../module/gpu-features.js";
-import { threadsOf } from "../module/thread-count.js";
-import { ENGINE_WORKERS, SUITE_WORKERS, scriptUrl } from "../worker-start.js";
-import { Client } from "./client.js";
-import { onEnd, vitalName } from "./exit-detection.js";
-import { patient, watch } from "./hang-detection.js";
-import { comeBack } from "./page-lifecycle.js";
-import { serve } from "./serve.js";
+import { CrashError, throwIfAborted } from "./common/errors.js";
+import { within } from "./common/timeout.js";
+import { buildFor } from "./module/build-choice.js";
+import { chooseThread, features } from "./module/gpu-features.js";
+import { threadsOf } from "./module/thread-count.js";
+import { Client } from "./workers/client.js";
+import { onEnd, vitalName } from "./workers/exit-detection.js";
+import { patient, watch } from "./workers/hang-detection.js";
+import { comeBack } from "./workers/page-lifecycle.js";
+import { serve } from "./workers/serve.js";
 
-/** @import { BackendChoice, Thread } from "../../index.d.ts" */
-/** @import { BuildName } from "../module/build-choice.js" */
-/** @import { Patience } from "./hang-detection.js" */
-/** @import { Port } from "./serve.js" */
+/** @import { BackendChoice, Thread } from "../index.d.ts" */
+/** @import { BuildName } from "./module/build-choice.js" */
+/** @import { Patience } from "./workers/hang-detection.js" */
+/** @import { Port } from "./workers/serve.js" */
 
 /** How long a worker may be silent while it starts, in milliseconds. */
 const START_LIMIT = 30_000;
@@ -39,29 +40,37 @@ const END_LIMIT = 2_000;
 /**
  * @typedef {object} Served Ways to start a core, for each build. Each only loads its own wasm module.
  * @property {Record<BuildName, StartWorker>} worker
- * @property {Record<BuildName, string>} script Name of the worker's script.
+ * @property {Record<BuildName, string>} script The worker's script, beside this one.
  * @property {Record<"today" | "older", StartHere>} here A page must not wait for threads, so that there are none.
  */
 
-// Bundlers recognise exactly this form of imports.
+// Bundlers recognise exactly these forms of workers and imports. Webpack makes one file of all workers that share a name.
 
 /** @type {Served} */
 export const ENGINE = {
-  worker: ENGINE_WORKERS,
+  worker: {
+    today: () => new Worker(new URL("./worker.js", import.meta.url), { type: "module", name: "anygpu" }),
+    older: () => new Worker(new URL("./worker-older.js", import.meta.url), { type: "module", name: "anygpu-older" }),
+    threads: () => new Worker(new URL("./worker-threads.js", import.meta.url), { type: "module", name: "anygpu-threads" }),
+  },
   script: { today: "worker.js", older: "worker-older.js", threads: "worker-threads.js" },
   here: {
-    today: async (port) => serve(port, (await import("../engine/engine-today.js")).engine()),
-    older: async (port) => serve(port, (await import("../engine/engine-older.js")).engine()),
+    today: async (port) => serve(port, (await import("./engine/engine-today.js")).engine()),
+    older: async (port) => serve(port, (await import("./engine/engine-older.js")).engine()),
   },
 };
 
 /** @type {Served} */
 export const SUITE = {
-  worker: SUITE_WORKERS,
+  worker: {
+    today: () => new Worker(new URL("./suite-worker.js", import.meta.url), { type: "module", name: "anygpu-suite" }),
+    older: () => new Worker(new URL("./suite-worker-older.js", import.meta.url), { type: "module", name: "anygpu-suite-older" }),
+    threads: () => new Worker(new URL("./suite-worker-threads.js", import.meta.url), { type: "module", name: "anygpu-suite-threads" }),
+  },
   script: { today: "suite-worker.js", older: "suite-worker-older.js", threads: "suite-worker-threads.js" },
   here: {
-    today: async (port) => serve(port, (await import("../suite/suite-today.js")).suite()),
-    older: async (port) => serve(port, (await import("../suite/suite-older.js")).suite()),
+    today: async (port) => serve(port, (await import("./suite/suite-today.js")).suite()),
+    older: async (port) => serve(port, (await import("./suite/suite-older.js")).suite()),
   },
 };
 
@@ -123,6 +132,12 @@ export async function connect(served, { backend, worker: wantsWorker = true, thr
 }
 
 /**
+ * Address of this script. The constant hides `import.meta.url` from bundlers, which would include the files it is used
+ * with.
+ */
+const HERE = import.meta.url;
+
+/**
  * @param {Served} served
  * @param {BuildName} build
  * @param {string} [url] Address of the script for current browsers, if it is not the package's own.
@@ -130,7 +145,7 @@ export async function connect(served, { backend, worker: wantsWorker = true, thr
  */
 function newWorker({ worker, script }, build, url) {
   const own = build === "today" ? url : url?.replace(/(\.m?js)?$/, `-${build}$1`);
-  const address = own ?? scriptUrl(script[build]);
+  const address = own ?? new URL(script[build], HERE).href;
   if (isElsewhere(address)) return new Worker(importing(address), { type: "module", name: "anygpu" });
   return own === undefined ? worker[build]() : new Worker(own, { type: "module", name: "anygpu" });
 }

@@ -1,43 +1,48 @@
 /** Structured output. This file, its module and its worker are loaded with the first request that needs them. */
 
-import { DisposedError, OptionsError } from "../common/errors.js";
-import { boolean, object, oneOf, refuse, string } from "../common/validate.js";
-import { FORMAT_WORKERS } from "../format-worker-start.js";
-import { nothing } from "../module/wasm-module.js";
-import { connect, moduleUrl } from "../workers/connect.js";
-import { serve } from "../workers/serve.js";
+import { DisposedError, OptionsError } from "./common/errors.js";
+import { boolean, object, oneOf, refuse, string } from "./common/validate.js";
+import { connect, moduleUrl } from "./connect.js";
+import { nothing } from "./module/wasm-module.js";
+import { serve } from "./workers/serve.js";
 
-/** @import { OnEvent, Run } from "../openai/completions.js" */
-/** @import { Request } from "../openai/request.js" */
-/** @import { Call } from "../sessions/sessions.js" */
-/** @import { Connection, Served } from "../workers/connect.js" */
+/** @import { Connection, Served } from "./connect.js" */
+/** @import { OnEvent, Run } from "./openai/completions.js" */
+/** @import { Request } from "./openai/request.js" */
+/** @import { Call } from "./sessions/sessions.js" */
 
 /** @typedef {{ worker?: boolean, workerUrl?: string, wasmUrl?: string }} Where */
 
-// Bundlers recognise exactly this form of imports.
+// Bundlers recognise exactly these forms of workers and imports.
 
-/** Workers and scripts of structured output. @type {Served} */
+const today = () => new Worker(new URL("./format-worker.js", import.meta.url), { type: "module", name: "anygpu-format" });
+
+/** Workers and scripts of structured output. They do not use threads. @type {Served} */
 export const FORMAT = {
-  worker: FORMAT_WORKERS,
+  worker: {
+    today,
+    older: () => new Worker(new URL("./format-worker-older.js", import.meta.url), { type: "module", name: "anygpu-format-older" }),
+    threads: today,
+  },
   script: { today: "format-worker.js", older: "format-worker-older.js", threads: "format-worker.js" },
   here: {
-    today: async (port) => serve(port, (await import("./format-today.js")).formats()),
-    older: async (port) => serve(port, (await import("./format-older.js")).formats()),
+    today: async (port) => serve(port, (await import("./format/format-today.js")).formats()),
+    older: async (port) => serve(port, (await import("./format/format-older.js")).formats()),
   },
 };
 
-/** Checks that a schema is an object; the module reads its contents. @type {import("../common/validate.js").Check} */
+/** Checks that a schema is an object; the module reads its contents. @type {import("./common/validate.js").Check} */
 const schema = (name, value) =>
   typeof value === "object" && value !== null && !Array.isArray(value) ? value : refuse(name, "an object", value);
 
-/** @type {import("../common/validate.js").Check} */
+/** @type {import("./common/validate.js").Check} */
 const formatName = (name, value) =>
   typeof value === "string" && /^[\w-]{1,64}$/.test(value) ? value : refuse(name, "1 to 64 letters, digits, _ and -", value);
 
 /**
  * Accepts null as if the field were left out.
  *
- * @param {import("../common/validate.js").Check} check @returns {import("../common/validate.js").Check}
+ * @param {import("./common/validate.js").Check} check @returns {import("./common/validate.js").Check}
  */
 const maybe = (check) => (name, value) => (value === null ? undefined : check(name, value));
 

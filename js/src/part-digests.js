@@ -3,9 +3,8 @@
  * calling thread; digest and write together would take longer there than the rest of loading.
  */
 
-import { sha256 } from "../common/sha256.js";
-import { within } from "../common/timeout.js";
-import { startDigestWorker } from "../digest-worker-start.js";
+import { sha256 } from "./common/sha256.js";
+import { within } from "./common/timeout.js";
 
 /** @typedef {Uint8Array<ArrayBuffer>} Bytes */
 /** @typedef {{ folder: FileSystemDirectoryHandle, name: string }} Place A file. */
@@ -24,6 +23,9 @@ const IDLE = 5000;
 /** How long a digest of some MiB may take, in milliseconds. */
 const LIMIT = 20_000;
 
+// Bundlers recognise exactly this form.
+const start = () => new Worker(new URL("./digest-worker.js", import.meta.url), { type: "module", name: "anygpu-digest" });
+
 /**
  * A worker that computes digests. It gets work only after it has said that it runs, so that memory is never handed to a
  * worker that cannot be loaded.
@@ -40,7 +42,7 @@ class Digester {
   /** @param {(failed: boolean) => void} onEnd */
   constructor(onEnd) {
     this._onEnd = onEnd;
-    this._worker = startDigestWorker();
+    this._worker = start();
     this._worker.onmessage = ({ data }) => this._heard(data);
     this._worker.onerror = (event) => {
       // A worker that cannot be loaded is not an error: this thread computes the digests then.
