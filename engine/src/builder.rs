@@ -10,6 +10,7 @@ use model::{ByteSource, Host, KvCache, Pooling};
 use crate::draft::DraftModel;
 use crate::engine::{Engine, EngineOptions, Progress};
 use crate::error::EngineError;
+use crate::ladder::Candidate;
 #[cfg(not(target_arch = "wasm32"))]
 use crate::native::{NativeHost, open_model};
 use crate::select::{Choice, SelectOptions};
@@ -64,6 +65,12 @@ impl<'p> EngineBuilder<'p> {
     /// Sets which backends may be chosen, and how they are opened: [`EngineOptions::select`].
     pub fn select(mut self, select: SelectOptions) -> EngineBuilder<'p> {
         self.options.select = select;
+        self
+    }
+
+    /// Adds an own candidate, which is tried before those of this crate: [`SelectOptions::candidates`].
+    pub fn candidate(mut self, candidate: Candidate) -> EngineBuilder<'p> {
+        self.options.select.candidates.push(candidate);
         self
     }
 

@@ -7,7 +7,7 @@ use serde::Serialize;
 
 use crate::engine::EngineOptions;
 use crate::error::EngineError;
-use crate::ladder::{Candidate, LADDER};
+use crate::ladder::{Candidate, ladder};
 
 /// A file, and the candidate backends of this machine.
 #[derive(Debug, Clone, Serialize)]
@@ -76,8 +76,8 @@ pub async fn inspect(
     let architecture = text("general.architecture")?.unwrap_or_default();
     let recipe = recipe(&gguf, options);
     let mut rungs = Vec::new();
-    for candidate in LADDER {
-        rungs.push(rung(candidate, &recipe, options).await);
+    for candidate in ladder(&options.select) {
+        rungs.push(rung(&candidate, &recipe, options).await);
         host.turn().await;
     }
     let tensors = gguf.tensors.iter().map(|tensor| InspectedTensor {

@@ -1,7 +1,9 @@
 //! Candidate backends: all ways to open a backend, best first.
 
+use std::fmt;
 use std::future::Future;
 use std::pin::Pin;
+use std::rc::Rc;
 
 use backend_api::{Backend, Error, Products};
 use reference_cpu::Cpu;
@@ -11,74 +13,145 @@ use crate::select::{Choice, Layout, SelectOptions};
 /// A backend that is being opened.
 type Opening<'a> = Pin<Box<dyn Future<Output = Result<Box<dyn Backend>, Error>> + 'a>>;
 
-/// A way to open a backend.
-pub(crate) struct Candidate {
-    /// The name in reports.
-    pub name: &'static str,
-    /// The backend. Once one variant of a backend works, its other variants are not tried.
-    pub family: Choice,
-    /// The WebGL layout, for a variant of WebGL.
-    layout: Option<Layout>,
-    open: for<'a> fn(&'a SelectOptions) -> Opening<'a>,
+/// A backend, whatever its variants.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Family {
+    WebGpu,
+    WebGl,
+    Cpu,
+    /// An application's own backend.
+    Own(&'static str),
 }
 
-/// All candidates, best first.
-pub(crate) const LADDER: &[Candidate] = &[
+/// A way to open a backend, which a selection tries like all others: it is checked for the model's operators, timed,
+/// and tested before it may compute anything. Own candidates come before those of this crate
+/// ([`SelectOptions::candidates`]).
+///
+/// ```
+/// use anygpu::native::block_on;
+/// use anygpu::{Backend, Candidate, Choice, Engine};
+/// use reference_cpu::Cpu;
+///
+/// fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// #   std::env::set_current_dir("..")?; // from the package to the repository
+///     let own = Candidate::new("mine", async || Ok(Box::new(Cpu::new(Default::default())) as Box<dyn Backend>));
+///     let engine = Engine::builder().candidate(own).backend(Choice::Gpu);
+///     let engine = block_on(engine.open("models/gab-q4_0.gguf"))?;
+///     assert_eq!(engine.report().chosen, Some("mine"));
+///     Ok(())
+/// }
+/// ```
+#[derive(Clone)]
+pub struct Candidate {
+    pub(crate) name: &'static str,
+    pub(crate) family: Family,
+    /// The WebGL layout, for a variant of WebGL.
+    layout: Option<Layout>,
+    open: Open,
+}
+
+#[derive(Clone)]
+enum Open {
+    Ours(for<'a> fn(&'a SelectOptions) -> Opening<'a>),
+    Own(Rc<dyn Fn() -> Opening<'static>>),
+}
+
+/// All candidates of this crate, best first.
+const LADDER: &[Candidate] = &[
     Candidate {
         name: "webgpu",
-        family: Choice::WebGpu,
+        family: Family::WebGpu,
         layout: None,
-        open: |options| Box::pin(open_webgpu(true, options)),
+        open: Open::Ours(|options| Box::pin(open_webgpu(true, options))),
     },
     Candidate {
         name: "webgpu without optional features",
-        family: Choice::WebGpu,
+        family: Family::WebGpu,
         layout: None,
-        open: |options| Box::pin(open_webgpu(false, options)),
+        open: Open::Ours(|options| Box::pin(open_webgpu(false, options))),
     },
     Candidate {
         name: "webgl packed",
-        family: Choice::WebGl,
+        family: Family::WebGl,
         layout: Some(Layout::Packed),
-        open: |options| Box::pin(async { open_webgl(Layout::Packed, options) }),
+        open: Open::Ours(|options| Box::pin(async { open_webgl(Layout::Packed, options) })),
     },
     Candidate {
         name: "webgl r32f",
-        family: Choice::WebGl,
+        family: Family::WebGl,
         layout: Some(Layout::R32f),
-        open: |options| Box::pin(async { open_webgl(Layout::R32f, options) }),
+        open: Open::Ours(|options| Box::pin(async { open_webgl(Layout::R32f, options) })),
     },
     Candidate {
         name: "webgl bits",
-        family: Choice::WebGl,
+        family: Family::WebGl,
         layout: Some(Layout::Bits),
-        open: |options| Box::pin(async { open_webgl(Layout::Bits, options) }),
+        open: Open::Ours(|options| Box::pin(async { open_webgl(Layout::Bits, options) })),
     },
-    Candidate { name: "cpu", family: Choice::Cpu, layout: None, open: |options| Box::pin(open_cpu(options)) },
+    Candidate {
+        name: "cpu",
+        family: Family::Cpu,
+        layout: None,
+        open: Open::Ours(|options| Box::pin(open_cpu(options))),
+    },
 ];
 
+/// Returns all candidates of a selection, best first. An own candidate takes the place of another one with its name.
+pub(crate) fn ladder(options: &SelectOptions) -> Vec<Candidate> {
+    let mut all: Vec<Candidate> = Vec::new();
+    for candidate in options.candidates.iter().chain(LADDER) {
+        if all.iter().all(|known| known.name != candidate.name) {
+            all.push(candidate.clone());
+        }
+    }
+    all
+}
+
 impl Candidate {
+    /// Makes a candidate that `open` opens. It is called for each selection, and again after the device was lost.
+    /// `name` stands in reports, and cached results are kept under it, so it should not change between versions.
+    ///
+    /// Where speed decides, the fastest backend wins. One that says that it is
+    /// [`software`](backend_api::BackendInfo::software) must be twice as fast as the CPU.
+    pub fn new<F>(name: &'static str, open: impl Fn() -> F + 'static) -> Candidate
+    where
+        F: Future<Output = Result<Box<dyn Backend>, Error>> + 'static,
+    {
+        let open = Open::Own(Rc::new(move || Box::pin(open())));
+        Candidate { name, family: Family::Own(name), layout: None, open }
+    }
+
+    /// Makes it a variant of the backend that another own candidate opens: once one variant works, the others are not
+    /// tried.
+    #[must_use]
+    pub fn variant_of(self, name: &'static str) -> Candidate {
+        Candidate { family: Family::Own(name), ..self }
+    }
+
     /// Finds a candidate by its name.
-    pub fn named(name: &str) -> Option<&'static Candidate> {
-        LADDER.iter().find(|candidate| candidate.name == name)
+    pub(crate) fn named(name: &str, options: &SelectOptions) -> Option<Candidate> {
+        ladder(options).into_iter().find(|candidate| candidate.name == name)
     }
 
     /// Whether it computes on the CPU.
-    pub fn is_cpu(&self) -> bool {
-        self.family == Choice::Cpu
+    pub(crate) fn is_cpu(&self) -> bool {
+        self.family == Family::Cpu
     }
 
-    /// Iterates over the other variants of its backend.
-    pub fn variants(&self) -> impl Iterator<Item = &'static Candidate> {
-        LADDER.iter().filter(move |other| other.family == self.family && other.name != self.name)
+    /// Returns the other variants of its backend.
+    pub(crate) fn variants(&self, options: &SelectOptions) -> Vec<Candidate> {
+        let is_other = |other: &Candidate| other.family == self.family && other.name != self.name;
+        ladder(options).into_iter().filter(is_other).collect()
     }
 
     /// Returns the reason not to try it, if there is one.
-    pub fn excluded(&self, options: &SelectOptions) -> Option<&'static str> {
+    pub(crate) fn excluded(&self, options: &SelectOptions) -> Option<&'static str> {
         let wanted = match options.backend {
             Choice::Auto => true,
-            Choice::Gpu => self.family != Choice::Cpu,
-            family => self.family == family,
+            Choice::Gpu => self.family != Family::Cpu,
+            Choice::WebGpu => self.family == Family::WebGpu,
+            Choice::WebGl => self.family == Family::WebGl,
+            Choice::Cpu => self.family == Family::Cpu,
         };
         let other_layout = options.webgl_layout.is_some_and(|only| self.layout.is_some_and(|layout| layout != only));
         match (wanted, other_layout) {
@@ -92,8 +165,17 @@ impl Candidate {
     /// Opens the backend, with the defaults of its tunables.
     ///
     /// *Errors*: the backend is not available.
-    pub async fn open(&self, options: &SelectOptions) -> Result<Box<dyn Backend>, Error> {
-        (self.open)(options).await
+    pub(crate) async fn open(&self, options: &SelectOptions) -> Result<Box<dyn Backend>, Error> {
+        match &self.open {
+            Open::Ours(open) => open(options).await,
+            Open::Own(open) => open().await,
+        }
+    }
+}
+
+impl fmt::Debug for Candidate {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Candidate").field("name", &self.name).field("family", &self.family).finish_non_exhaustive()
     }
 }
 

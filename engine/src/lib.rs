@@ -24,7 +24,8 @@
 //! ```
 //!
 //! Applications need only this crate: it re-exports the types of the other crates that they use. Custom backends
-//! implement `backend-api`'s traits and are passed to [`Engine::with_backend`].
+//! implement `backend-api`'s traits. As a [`Candidate`], one is tried, timed and tested like those of this crate;
+//! [`Engine::with_backend`] takes one as it is.
 #![forbid(unsafe_code)]
 
 pub mod bench;
@@ -73,6 +74,7 @@ pub use draft::DraftModel;
 pub use engine::{Engine, EngineOptions, Progress};
 pub use error::EngineError;
 pub use inspect::{InspectedRung, InspectedTensor, Inspection, inspect};
+pub use ladder::Candidate;
 pub use proven::{Proof, Proofs};
 pub use recover::{Event, Recovered};
 pub use report::{Outcome, Report, Rung};

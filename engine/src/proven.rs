@@ -95,9 +95,10 @@ impl Proofs {
 /// Returns a selection's options as text, without its cached results.
 fn asked(options: &SelectOptions) -> String {
     let SelectOptions { backend, webgpu_max_binding, webgpu_products, webgl_layout, .. } = options;
-    let SelectOptions { webgl_max_texture_size, cpu_threads, without, .. } = options;
+    let SelectOptions { webgl_max_texture_size, cpu_threads, without, candidates, .. } = options;
     let webgl = (webgl_layout, webgl_max_texture_size);
-    format!("{backend:?} {webgpu_max_binding:?} {webgpu_products:?} {webgl:?} {cpu_threads:?} {without:?}")
+    let own: Vec<&str> = candidates.iter().map(|candidate| candidate.name).collect();
+    format!("{backend:?} {webgpu_max_binding:?} {webgpu_products:?} {webgl:?} {cpu_threads:?} {without:?} {own:?}")
 }
 
 /// Returns the results of a selection to cache. Returns nothing if a device could be opened but was rejected: it may
@@ -123,16 +124,16 @@ pub(crate) async fn recall(
     let start = host.now_ms();
     let proof = options.proven.find(&asked(options))?;
     let known = proof.rungs.iter().find(|rung| rung.outcome == Outcome::Chosen)?;
-    let candidate = Candidate::named(&known.name).filter(|candidate| candidate.excluded(options).is_none())?;
+    let candidate = Candidate::named(&known.name, options).filter(|candidate| candidate.excluded(options).is_none())?;
     let mut chosen = Rung::untried(candidate.name);
-    let backend = opened(candidate, options, &mut chosen).await.ok().filter(|_| known.is(&chosen))?;
+    let backend = opened(&candidate, options, &mut chosen).await.ok().filter(|_| known.is(&chosen))?;
     let imitated = known.software || candidate.is_cpu();
     let was_tried = |rung: &Known| !matches!(rung.outcome, Outcome::Skipped(_) | Outcome::Chosen);
     for other in proof.rungs.iter().filter(|rung| was_tried(rung) && (imitated || rung.is_absent())) {
-        let candidate = Candidate::named(&other.name)?;
+        let candidate = Candidate::named(&other.name, options)?;
         let mut rung = Rung::untried(candidate.name);
         // An absent candidate leaves `rung` as it was, which the comparison sees.
-        let _ = opened(candidate, options, &mut rung).await;
+        let _ = opened(&candidate, options, &mut rung).await;
         if !other.is(&rung) {
             return None;
         }
@@ -145,7 +146,7 @@ pub(crate) async fn recall(
     chosen.outcome = Outcome::Chosen;
     let rungs = proof.rungs.iter().filter_map(|known| {
         let Known { name, adapter, software, matvec_ms, outcome, .. } = known.clone();
-        let candidate = Candidate::named(&name)?;
+        let candidate = Candidate::named(&name, options)?;
         let rung = Rung { adapter, software, matvec_ms, outcome, ..Rung::untried(candidate.name) };
         Some(if candidate.name == chosen.name { chosen.clone() } else { rung })
     });

@@ -10,7 +10,7 @@ use backend_api::{Backend, DType, Error, Format, Graph, Products, Tuned};
 use model::{Model, Recipe};
 
 use crate::error::EngineError;
-use crate::ladder::{Candidate, LADDER};
+use crate::ladder::{Candidate, Family, ladder};
 use crate::proven::{self, Proofs};
 use crate::race::{Device, Next, Side, next};
 use crate::report::{Outcome, Report, Rung};
@@ -77,6 +77,8 @@ pub struct SelectOptions {
     /// Threads of the CPU backend in native programs; by default as many as the machine runs at once. In a browser,
     /// `web::before_cpu` starts the threads.
     pub cpu_threads: Option<NonZeroUsize>,
+    /// Own candidates, which come before those of this crate; [`Choice::Auto`] and [`Choice::Gpu`] include them.
+    pub candidates: Vec<Candidate>,
     /// Names of candidates that are not tried, because they failed.
     pub without: Vec<&'static str>,
     /// Tuning results of devices ([`tune`](crate::tune())).
@@ -89,7 +91,8 @@ impl SelectOptions {
     /// Excludes a candidate by the name that reports give it. Unknown names (for example from another version) are
     /// ignored.
     pub fn leave_out(&mut self, name: &str) {
-        self.without.extend(Candidate::named(name).map(|candidate| candidate.name));
+        let known = Candidate::named(name, self);
+        self.without.extend(known.map(|candidate| candidate.name));
     }
 }
 
@@ -123,15 +126,16 @@ pub async fn select_telling(
         report.rungs.iter().for_each(on_rung);
         return Ok((backend, report));
     }
-    let mut rungs: Vec<Rung> = LADDER.iter().map(|candidate| Rung::untried(candidate.name)).collect();
+    let ladder = ladder(options);
+    let mut rungs: Vec<Rung> = ladder.iter().map(|candidate| Rung::untried(candidate.name)).collect();
     let auto = options.backend == Choice::Auto;
-    let mut order: Vec<usize> = (0..LADDER.len()).collect();
-    order.sort_by_key(|index| auto && LADDER[*index].family != Choice::Cpu);
+    let mut order: Vec<usize> = (0..ladder.len()).collect();
+    order.sort_by_key(|index| auto && !ladder[*index].is_cpu());
     let mut best: Option<Holder> = None;
     let mut proofs = 0;
-    let mut healthy: Vec<Choice> = Vec::new();
+    let mut healthy: Vec<Family> = Vec::new();
     for index in order {
-        let candidate = &LADDER[index];
+        let candidate = &ladder[index];
         let skipped = match candidate.excluded(options) {
             Some(why) => Some(why),
             None if healthy.contains(&candidate.family) => Some("a better variant of this backend works"),
@@ -232,7 +236,7 @@ async fn prove(
 ) -> Result<(Rc<dyn Backend>, Matvec, Option<BTreeSet<String>>), String> {
     let mut backend = opened(candidate, options, rung).await?;
     let device = |backend: &dyn Backend| match candidate.family {
-        Choice::Cpu => Device::Cpu,
+        Family::Cpu => Device::Cpu,
         _ if backend.info().software => Device::Software,
         _ => Device::Gpu,
     };

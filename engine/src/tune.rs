@@ -106,7 +106,7 @@ pub struct TuneReport {
 struct Tuner<'a> {
     source: &'a dyn ByteSource,
     recipe: &'a dyn Fn() -> Result<Recipe, EngineError>,
-    rung: &'static Candidate,
+    rung: Candidate,
     select: &'a SelectOptions,
     options: &'a ModelOptions,
     host: &'a dyn Host,
@@ -157,7 +157,7 @@ pub async fn tune(
     let (backend, report) = select(Some(&recipe()?), &plain, host).await?;
     let (tunables, defaults, adapter) = (backend.tunables(), backend.tuning(), backend.info().adapter.clone());
     drop(backend);
-    let rung = Candidate::named(report.chosen.unwrap_or_default()).ok_or(EngineError::NoBackend(report))?;
+    let rung = Candidate::named(report.chosen.unwrap_or_default(), &plain).ok_or(EngineError::NoBackend(report))?;
     let mut winner = Winner { rung: rung.name.into(), adapter, values: Values::new() };
     let tunables = tunables.iter().filter(|tunable| tunable.values.len() > 1);
     let (trials, recipe) = (Vec::new(), &recipe);

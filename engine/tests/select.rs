@@ -1,10 +1,13 @@
 //! Selection: choices, refusals, and their reasons.
 
+use std::cell::Cell;
+use std::future::ready;
 use std::rc::Rc;
 
 use anygpu::native::{NativeHost, block_on};
 use anygpu::{
-    Choice, Engine, EngineError, EngineOptions, Outcome, Progress, Proofs, Rung, SelectOptions, select, select_telling,
+    Candidate, Choice, Engine, EngineError, EngineOptions, Outcome, Progress, Proofs, Report, Rung, SelectOptions,
+    select, select_telling,
 };
 use backend_api::Backend;
 use model::BytesSource;
@@ -124,6 +127,59 @@ fn files_that_are_no_models_are_one_line_errors() {
     let long = EngineOptions { n_ctx: Some(1 << 20), ..on_cpu() };
     let error = load(GAB, &long).err().unwrap().to_string();
     assert!(error.contains("1048576") && error.contains("2048"), "{error}");
+}
+
+/// A candidate whose backend computes by the plain definitions, and counts how often it was opened.
+fn mine(name: &'static str, opened: &Rc<Cell<usize>>) -> Candidate {
+    let opened = opened.clone();
+    Candidate::new(name, move || {
+        opened.set(opened.get() + 1);
+        let backend = Cpu::new(reference_cpu::Options { fast: false, ..Default::default() });
+        ready(Ok(Box::new(backend) as Box<dyn Backend>))
+    })
+}
+
+#[test]
+fn own_candidates_are_tried_proven_and_explained_like_all_others() {
+    let opened = Rc::new(Cell::new(0));
+    let absent = || ready(Err(backend_api::Error::Absent { backend: "far", reason: "its cable is out".into() }));
+    let candidates =
+        vec![Candidate::new("far", absent), mine("mine", &opened), mine("mine, plain", &opened).variant_of("mine")];
+    let gpu = SelectOptions { backend: Choice::Gpu, candidates, ..Default::default() };
+    let load = |select: &SelectOptions| {
+        load(GAB, &EngineOptions { select: select.clone(), ..Default::default() }).unwrap().report().clone()
+    };
+    let report = load(&gpu);
+    assert_eq!((report.chosen, opened.get()), (Some("mine"), 1), "{report}");
+    assert!(report.proofs > 0 && report.chosen().unwrap().matvec_ms.unwrap() > 0.0, "{report}");
+    let outcome =
+        |report: &Report, name: &str| report.rungs.iter().find(|rung| rung.name == name).unwrap().outcome.clone();
+    let Outcome::Rejected(why) = outcome(&report, "far") else { panic!("{report}") };
+    assert!(why.contains("its cable is out"), "{why}");
+    assert_eq!(outcome(&report, "mine, plain"), Outcome::Skipped("a better variant of this backend works".into()));
+    assert_eq!(outcome(&report, "webgpu"), Outcome::Skipped("a better backend works".into()));
+
+    // What it passed is remembered.
+    let mut proven = Proofs::default();
+    proven.add(*report.proof.unwrap());
+    let again = load(&SelectOptions { proven: Rc::new(proven), ..gpu.clone() });
+    assert_eq!((again.chosen, again.remembered, again.proofs), (Some("mine"), true, 0), "{again}");
+
+    // It is left out by its name, and is not asked when another backend is wanted.
+    let mut other = gpu.clone();
+    other.leave_out("mine");
+    assert_eq!(load(&other).chosen, Some("mine, plain"));
+    let before = opened.get();
+    let cpu = load(&SelectOptions { backend: Choice::Cpu, ..gpu });
+    assert_eq!((cpu.chosen, opened.get()), (Some("cpu"), before), "{cpu}");
+}
+
+#[test]
+fn an_own_candidate_takes_the_place_of_one_with_its_name() {
+    let opened = Rc::new(Cell::new(0));
+    let select = SelectOptions { candidates: vec![mine("cpu", &opened)], ..SelectOptions::default() };
+    let (_, report) = block_on(select_telling(None, &select, &NativeHost::default(), &mut |_| {})).unwrap();
+    assert_eq!((report.rungs.iter().filter(|rung| rung.name == "cpu").count(), opened.get()), (1, 1), "{report}");
 }
 
 #[test]

@@ -243,7 +243,7 @@ pub async fn ablate(
     let (tunables, tuning) = (backend.tunables(), backend.tuning());
     drop(backend);
 
-    let rung = Candidate::named(report.chosen.unwrap_or_default()).ok_or(EngineError::NoBackend(report))?;
+    let rung = Candidate::named(report.chosen.unwrap_or_default(), &untuned).ok_or(EngineError::NoBackend(report))?;
     for tunable in tunables {
         let Some(plain) = tunable.values.first() else { continue };
         let now = tuning.iter().find(|tuned| tuned.name == tunable.name).map_or(*plain, |tuned| tuned.value);
@@ -253,7 +253,7 @@ pub async fn ablate(
             bench.row(&without, Rc::from(other), options).await?;
         }
     }
-    for variant in rung.variants() {
+    for variant in rung.variants(&untuned) {
         let Ok(other) = variant.open(&untuned).await else { continue };
         if other.info().facts != info.facts {
             bench.row(&format!("{} ({} instead)", rung.name, variant.name), Rc::from(other), options).await?;

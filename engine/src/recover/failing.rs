@@ -136,8 +136,8 @@ impl Program for FailingProgram {
 
 /// Opens a candidate by name; prints a line if it is not available.
 pub fn rung(name: &str) -> Option<Rc<dyn Backend>> {
-    let candidate = Candidate::named(name)?;
-    match block_on(candidate.open(&SelectOptions::default())) {
+    let options = SelectOptions::default();
+    match block_on(Candidate::named(name, &options)?.open(&options)) {
         Ok(backend) => Some(Rc::from(backend)),
         Err(error) => {
             println!("not run, because {name} is not there: {error}");

@@ -16,9 +16,10 @@ use super::failing::{Failing, Fault, How, rung};
 use super::{Event, Lost};
 use crate::engine::{Engine, EngineOptions};
 use crate::error::EngineError;
-use crate::ladder::LADDER;
+use crate::ladder::ladder;
 use crate::native::block_on;
 use crate::report::Report;
+use crate::select::SelectOptions;
 
 /// Default number of conversations.
 const KILLS: u64 = 12;
@@ -142,7 +143,8 @@ fn moment(held: &Held, random: &mut SmallRng) -> (Phase, usize) {
 #[test]
 fn conversations_outlive_a_seeded_killer() {
     let kills = std::env::var("ANYGPU_KILLS").map_or(KILLS, |kills| kills.parse().expect("ANYGPU_KILLS is no number"));
-    let rungs: Vec<_> = LADDER.iter().map(|rung| rung.name).filter(|name| rung(name).is_some()).collect();
+    let ladder = ladder(&SelectOptions::default());
+    let rungs: Vec<_> = ladder.iter().map(|rung| rung.name).filter(|name| rung(name).is_some()).collect();
     let mut times: BTreeMap<(Phase, &str), Vec<f64>> = BTreeMap::new();
     for seed in 0..kills {
         let mut random = SmallRng::seed_from_u64(seed);
