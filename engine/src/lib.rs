@@ -61,11 +61,11 @@ pub use model::gguf::ReadFuture;
 pub use model::{
     Adjust, AllowFuture, ByteSource, BytesSource, CallForm, ChatError, ChatOptions, ChatTemplate, Constraint,
     DraftError, Embedder, Embedding, Fault, Files, Finish, Footprint, GenerateOptions, Generation, Gguf, GgufError,
-    Head, KvCache, LoadTimes, LogProb, LogProbEntry, MAX_TOP, Message, Metadata, Model, ModelError, Overflow,
-    Overflowed, Part, Parts, Piece, Pooling, Preface, Recipe, Sampling, SavedRequest, Saving, Seam, Session,
+    Head, KvCache, LoadTimes, LogProb, LogProbEntry, MAX_TOP, Message, Metadata, Model, ModelError, OutputRows,
+    Overflow, Overflowed, Part, Parts, Piece, Pooling, Preface, Recipe, Sampling, SavedRequest, Saving, Seam, Session,
     SessionInfo, Sessions, Snapshot, SnapshotError, SnapshotSink, SourceError, SplitError, Stage, StageError,
-    StageOutput, StageSession, StageStep, StreamDecoder, TokenEntry, Tokenizer, TokenizerError, ToolCall, ToolChoice,
-    call_arguments,
+    StageOutput, StageSession, StageStep, StreamDecoder, TokenChoice, TokenEntry, Tokenizer, TokenizerError, ToolCall,
+    ToolChoice, call_arguments,
 };
 
 pub use builder::EngineBuilder;

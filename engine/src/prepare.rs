@@ -29,7 +29,7 @@ impl Prepared {
         }
         let mut session = Session::new(model.clone())?;
         session.set_short_prompt(info.short_prompt);
-        prompts.iter().try_for_each(|tokens| session.prepare_prompt(*tokens, Head::Greedy))?;
+        prompts.iter().try_for_each(|tokens| session.prepare_prompt(*tokens, Head::GREEDY))?;
         Ok(Prepared::Text(session))
     }
 }
@@ -79,7 +79,7 @@ mod tests {
         let first = source.calls.borrow().iter().copied().find(|calls| *calls > 0).unwrap();
         let loaded = fault.calls.get();
         let mut session = engine.session().unwrap();
-        session.prepare_prompt(PROMPTS[0], Head::Greedy).unwrap();
+        session.prepare_prompt(PROMPTS[0], Head::GREEDY).unwrap();
         Some([first, loaded, fault.calls.get()])
     }
 

@@ -94,7 +94,7 @@ fn text(name: &str, backend: Option<Rc<dyn Backend>>) {
     let bytes = std::fs::read(path).unwrap();
     let host = NativeHost::default();
     let synchronous = backend.info().synchronous;
-    let graph = recipe(&bytes).graph(ROWS, Head::Logits).unwrap();
+    let graph = recipe(&bytes).graph(ROWS, Head::LOGITS).unwrap();
     let step = StepParams::at(0, ROWS as u32);
     let source = BytesSource(bytes.clone());
     let model = block_on(Model::load(&source, recipe(&bytes), backend.clone(), &host, &mut |_, _| {})).unwrap();
@@ -105,7 +105,7 @@ fn text(name: &str, backend: Option<Rc<dyn Backend>>) {
         if let Some(rate) = rate {
             session.set_pace(Pace::fixed(rate, synchronous));
         }
-        session.prepare(ROWS, Head::Logits).unwrap();
+        session.prepare(ROWS, Head::LOGITS).unwrap();
         block_on(session.settle(&host)).unwrap();
         let before = backend.stats();
         let logits = block_on(session.logits(&prompt, false, &host)).unwrap();

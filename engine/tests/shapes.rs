@@ -305,7 +305,7 @@ fn model(family: &'static str, sizes: &Sizes) -> Header {
 /// Returns the dispatches of a greedy step of one token.
 fn dispatches(source: &Header, backend: &dyn Backend) -> Result<usize, ModelError> {
     let gguf = block_on(Gguf::read(source)).unwrap();
-    let graph = Recipe::new(&gguf, Some(64)).unwrap().graph(1, Head::Greedy)?;
+    let graph = Recipe::new(&gguf, Some(64)).unwrap().graph(1, Head::GREEDY)?;
     Ok(Rig::new(backend, &graph)?.kernels().len())
 }
 

@@ -52,7 +52,7 @@ impl Batch {
         }
         let specs = recipe.states_of_sequences(capacity, sequences)?;
         // Unsupported models are refused before memory is allocated.
-        model.backend().plan(recipe.graph_of_sequences(2, true, capacity, sequences)?)?;
+        model.backend().plan(recipe.graph_of_sequences(2, Head::SAMPLE, capacity, sequences)?)?;
         let mut states = Storages::new(model.backend().clone());
         specs.iter().try_for_each(|spec| states.create(&growing::tensor(spec)?).map(|_| ()))?;
         let shared = Rc::new(Shared {
@@ -91,7 +91,7 @@ impl Batch {
     ///
     /// *Errors*: shader or driver errors, memory, the device was lost.
     pub fn kernels(&self) -> Result<Vec<KernelInfo>, ModelError> {
-        self.shared.with_program(self.sessions.len(), false, |program| Ok(program.kernels()))
+        self.shared.with_program(self.sessions.len(), Head::GREEDY, |program| Ok(program.kernels()))
     }
 
     /// Runs a step at the ends of all sequences, and returns the device's times of its kernels; nothing if the device
@@ -106,7 +106,7 @@ impl Batch {
             ..StepParams::at(session.position() as u32, 1)
         };
         let runs: Vec<StepParams> = self.sessions.iter().enumerate().map(at).collect();
-        match self.shared.with_program(runs.len(), false, |program| Ok(program.profile(&runs)?))? {
+        match self.shared.with_program(runs.len(), Head::GREEDY, |program| Ok(program.profile(&runs)?))? {
             Some(profile) => Ok(Some(finish_profile(profile, host).await?)),
             None => Ok(None),
         }
@@ -121,9 +121,8 @@ impl Batch {
 
 /// State that the sessions of a batch share.
 struct Shared {
-    // Programs are dropped before the storages that they are bound to. The key is the number of rows, and whether
-    // tokens are sampled.
-    programs: RefCell<HashMap<(usize, bool), Box<dyn Program>>>,
+    // Programs are dropped before the storages that they are bound to.
+    programs: RefCell<HashMap<(usize, Head), Box<dyn Program>>>,
     steps: RefCell<Steps>,
     states: Storages,
     model: Rc<Model>,
@@ -136,8 +135,8 @@ struct Shared {
 struct Steps {
     /// Number of sessions that take part.
     joined: usize,
-    /// Waiting steps, and whether each one samples.
-    waiting: Vec<(bool, StepParams)>,
+    /// Waiting steps with their heads.
+    waiting: Vec<(Head, StepParams)>,
     /// Number of the current step; `outcome` is that of the one before.
     round: u64,
     outcome: Option<Error>,
@@ -146,9 +145,9 @@ struct Steps {
 }
 
 impl Shared {
-    fn compile(&self, rows: usize, sample: bool) -> Result<Box<dyn Program>, ModelError> {
+    fn compile(&self, rows: usize, head: Head) -> Result<Box<dyn Program>, ModelError> {
         let (model, backend) = (&self.model, self.model.backend());
-        let plan = backend.plan(model.recipe().graph_of_sequences(rows, sample, self.capacity, self.sequences)?)?;
+        let plan = backend.plan(model.recipe().graph_of_sequences(rows, head, self.capacity, self.sequences)?)?;
         let storage = |name: &str| model.weight(name).or_else(|| self.states.get(name)).ok_or_else(|| no_storage(name));
         let externals = plan.graph().externals();
         let bound = externals.map(|(_, tensor)| storage(&tensor.name)).collect::<Result<Vec<StorageId>, Error>>()?;
@@ -159,14 +158,14 @@ impl Shared {
     fn with_program<T>(
         &self,
         texts: usize,
-        sample: bool,
+        head: Head,
         with: impl FnOnce(&mut dyn Program) -> Result<T, ModelError>,
     ) -> Result<T, ModelError> {
         let rows = texts.next_power_of_two().max(2);
         let mut programs = self.programs.borrow_mut();
-        with(&mut **match programs.entry((rows, sample)) {
+        with(&mut **match programs.entry((rows, head)) {
             Entry::Occupied(known) => known.into_mut(),
-            Entry::Vacant(new) => new.insert(self.compile(rows, sample)?),
+            Entry::Vacant(new) => new.insert(self.compile(rows, head)?),
         })
     }
 
@@ -174,12 +173,12 @@ impl Shared {
     fn step(&self) -> Result<(), ModelError> {
         let mut steps = self.steps.borrow_mut();
         let waiting = std::mem::take(&mut steps.waiting);
-        for sample in [false, true] {
-            let runs: Vec<StepParams> = waiting.iter().filter(|one| one.0 == sample).map(|one| one.1).collect();
+        for head in [Head::GREEDY, Head::SAMPLE] {
+            let runs: Vec<StepParams> = waiting.iter().filter(|one| one.0 == head).map(|one| one.1).collect();
             if runs.is_empty() {
                 continue;
             }
-            self.with_program(runs.len(), sample, |program| Ok(program.steps(&runs)?))?;
+            self.with_program(runs.len(), head, |program| Ok(program.steps(&runs)?))?;
             (steps.taken, steps.rows) = (steps.taken + 1, steps.rows + runs.len() as u64);
         }
         Ok(())
@@ -196,7 +195,7 @@ pub(crate) struct Seat {
 impl Seat {
     /// Takes part in steps with this head, if sequences can be batched with it.
     pub fn join(&self, head: Head) -> Option<Joined> {
-        if !matches!(head, Head::Greedy | Head::Sample) {
+        if head != Head::GREEDY && head != Head::SAMPLE {
             return None;
         }
         self.joined.set(true);
@@ -216,7 +215,7 @@ impl Seat {
         poll_fn(|context| {
             let mut steps = self.shared.steps.borrow_mut();
             let round = *waiting.round.get_or_insert_with(|| {
-                steps.waiting.push((head == Head::Sample, params));
+                steps.waiting.push((head, params));
                 steps.round
             });
             if steps.round == round {

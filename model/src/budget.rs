@@ -81,7 +81,7 @@ impl Recipe {
         if made > fair {
             return refused("states", made, fair);
         }
-        let head = if self.pooling().is_some() { Head::Embedding } else { Head::Logits };
+        let head = if self.pooling().is_some() { Head::EMBEDDING } else { Head::LOGITS };
         let graph = self.graph(ROWS.min(n_ctx), head)?;
         let largest = graph.tensors().map(|(_, tensor)| temporary(tensor)).max().unwrap_or(0);
         if largest > TENSOR { refused("a tensor of a step", largest, TENSOR) } else { Ok(()) }

@@ -83,7 +83,7 @@ impl Session {
         {
             (budget, finish) = (0, Some(Finish::Stop));
         }
-        let wanted = if budget == 0 { Head::None } else { head };
+        let wanted = if budget == 0 { Head::NONE } else { head };
         let (front, again) = prompt.split_at(prompt.len() - again);
         let chosen = (wanted, &sampling);
         let last = if again.is_empty() {
@@ -262,11 +262,9 @@ impl Run<'_> {
         let (first, left) = (self.begin + self.made, self.budget - self.made);
         let draft = self.draft(session, left).await?;
         let rows = draft.as_ref().map_or(1, |draft| draft.tokens.len() + 1);
-        let (head, steps) = match (&draft, self.head) {
-            (None, head) => (head, interval.min(left)),
-            (Some(_), Head::Sample) => (Head::AllSample, 1),
-            (Some(_), Head::Adjusted { sample, .. }) => (Head::AllAdjusted { sample }, 1),
-            (Some(_), _) => (Head::AllGreedy, 1),
+        let (head, steps) = match &draft {
+            None => (self.head, interval.min(left)),
+            Some(_) => (self.head.of_all_rows(), 1),
         };
         if let Some(draft) = &draft {
             session.write_history_at(first, &draft.tokens)?;

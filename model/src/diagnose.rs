@@ -59,7 +59,7 @@ impl Session {
     /// Runs the step of a token again without fusion, with all intermediate results as outputs.
     async fn fault(&self, position: usize, host: &dyn Host) -> Result<Option<Fault>, ModelError> {
         let backend = &**self.model().backend();
-        let mut graph = self.model().recipe().graph_for(1, Head::Logits, self.capacity)?;
+        let mut graph = self.model().recipe().graph_for(1, Head::LOGITS, self.capacity)?;
         let made: Vec<(TensorId, String)> = graph
             .tensors()
             .filter(|(_, tensor)| tensor.kind == Kind::Temporary)

@@ -203,10 +203,8 @@ impl Drafter {
     ) -> Result<Option<Vec<u32>>, ModelError> {
         let Some(rows) = self.rows(drafts, room) else { return Ok(None) };
         let (text, session) = (drafts.text(), &mut self.session);
-        let head = match head {
-            Head::Sample | Head::Adjusted { sample: true, .. } => Head::Sample,
-            _ => Head::Greedy,
-        };
+        let sample = head.token.is_some_and(|choice| choice.sample);
+        let head = if sample { Head::SAMPLE } else { Head::GREEDY };
         let unseen = session.resume(text);
         self.account.spent = self.account.price(rows, unseen.len(), self.read);
         self.read = 0;

@@ -347,7 +347,7 @@ impl Session {
         if let Some(saver) = &mut saver {
             saver.save(self, &options.done, None, host).await?;
         }
-        let is_adjusted = matches!(head, Head::Adjusted { .. });
+        let is_adjusted = head.is_adjusted();
         if is_adjusted {
             self.write_biases(&options.adjust.biases(self.model().recipe().sizes().n_vocab))?;
             self.write_penalties(&options.adjust, room.place(written))?;

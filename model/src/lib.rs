@@ -46,7 +46,7 @@ mod words;
 pub use backend_api::run::Host;
 
 pub use adjust::Adjust;
-pub use arch::{Head, Pooling, Recipe, Sizes, Stage, StateSpec};
+pub use arch::{Head, OutputRows, Pooling, Recipe, Sizes, Stage, StateSpec, TokenChoice};
 pub use batch::Batch;
 pub use chat::{
     CallForm, ChatError, ChatOptions, ChatTemplate, Message, Part, Parts, Preface, ToolCall, ToolChoice, call_arguments,

@@ -128,8 +128,8 @@ impl Model {
     /// *Errors*: all operators that it cannot run.
     pub fn check(recipe: &Recipe, backend: &dyn Backend) -> Result<(), ModelError> {
         let prefill = ROW_ALIGN.min(recipe.sizes().n_ctx);
-        let text = [(1, Head::Greedy), (1, Head::Sample), (prefill, Head::Logits)];
-        let embedding = [(prefill, Head::Embedding)];
+        let text = [(1, Head::GREEDY), (1, Head::SAMPLE), (prefill, Head::LOGITS)];
+        let embedding = [(prefill, Head::EMBEDDING)];
         for (rows, head) in if recipe.pooling().is_none() { &text[..] } else { &embedding } {
             backend.cover(&recipe.graph(*rows, *head)?)?;
         }
@@ -168,7 +168,7 @@ impl Model {
     pub fn step_cost(&self) -> Result<f64, ModelError> {
         let info = self.backend.info();
         let least = if info.software || info.synchronous { 0 } else { DISPATCH };
-        let plan = self.backend.plan(self.recipe.graph(1, Head::Greedy)?)?;
+        let plan = self.backend.plan(self.recipe.graph(1, Head::GREEDY)?)?;
         let costs = plan.covers().iter().map(|cover| cover.cost(plan.graph()).fixed.max(least));
         Ok(costs.map(|cost| cost as f64).sum())
     }

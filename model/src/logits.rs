@@ -18,9 +18,9 @@ impl Session {
     pub async fn logits(&mut self, tokens: &[u32], all: bool, host: &dyn Host) -> Result<Vec<f32>, ModelError> {
         let greedy = StepParams::at(0, 1);
         if !all {
-            let rows = self.prefill(tokens, Head::Logits, &greedy, host).await?;
+            let rows = self.prefill(tokens, Head::LOGITS, &greedy, host).await?;
             let last = self.position() - 1;
-            return self.read_logits((rows, Head::Logits), last, 1, host).await;
+            return self.read_logits((rows, Head::LOGITS), last, 1, host).await;
         }
         self.begin(tokens, host).await?;
         let mut logits = Vec::new();
@@ -29,9 +29,9 @@ impl Session {
             let (bucket, rows) = self.bucket(left.len(), MAX_LOGITS_ROWS);
             let (now, later) = left.split_at(rows);
             let first = self.position();
-            self.submit(bucket, Head::AllLogits, &StepParams::at(first as u32, rows as u32), host).await?;
+            self.submit(bucket, Head::LOGITS.of_all_rows(), &StepParams::at(first as u32, rows as u32), host).await?;
             self.tokens.extend(now);
-            logits.extend(self.read_logits((bucket, Head::AllLogits), first, rows, host).await?);
+            logits.extend(self.read_logits((bucket, Head::LOGITS.of_all_rows()), first, rows, host).await?);
             left = later;
         }
         Ok(logits)

@@ -8,7 +8,7 @@ use backend_api::op::TopK;
 use serde::{Deserialize, Serialize};
 
 use crate::adjust::Adjust;
-use crate::arch::Head;
+use crate::arch::{Head, TokenChoice};
 use crate::constraint::{Constraint, MAX_CONSTRAINT};
 use crate::error::ModelError;
 use crate::generate::Finish;
@@ -42,7 +42,7 @@ impl Sampling {
         let refused = |what: &str| Err(ModelError::Options(what.into()));
         let greedy = StepParams::at(0, 1);
         match *self {
-            Sampling::Greedy => Ok((Head::Greedy, greedy)),
+            Sampling::Greedy => Ok((Head::GREEDY, greedy)),
             Sampling::Random { temperature, .. } if !(temperature.is_finite() && temperature >= 0.0) => {
                 refused("the temperature must be at least 0; try 0.8")
             }
@@ -52,10 +52,10 @@ impl Sampling {
             Sampling::Random { top_k, .. } if top_k as usize > TopK::MAX => {
                 refused("top-k can be at most 64; 0 keeps as many as possible")
             }
-            Sampling::Random { temperature: 0.0, .. } => Ok((Head::Greedy, greedy)),
+            Sampling::Random { temperature: 0.0, .. } => Ok((Head::GREEDY, greedy)),
             Sampling::Random { temperature, top_k, top_p, seed } => {
                 let (seed_lo, seed_hi) = (seed as u32, (seed >> 32) as u32);
-                Ok((Head::Sample, StepParams { temperature, top_k, top_p, seed_lo, seed_hi, ..greedy }))
+                Ok((Head::SAMPLE, StepParams { temperature, top_k, top_p, seed_lo, seed_hi, ..greedy }))
             }
         }
     }
@@ -119,11 +119,10 @@ impl GenerateOptions {
                 format!("log probabilities of {top} tokens are more than {MAX_TOP} for each place; ask for fewer");
             return Err(ModelError::Options(why));
         }
-        let log_probs = self.log_probs.is_some();
-        if self.adjust.is_neutral() && !log_probs && self.constraint.is_none() {
-            return Ok((head, params));
-        }
-        Ok((Head::Adjusted { sample: head == Head::Sample, log_probs }, params))
+        // A constraint is a mask in the biases.
+        let adjust = !self.adjust.is_neutral() || self.constraint.is_some();
+        let token = head.token.map(|choice| TokenChoice { adjust, ..choice });
+        Ok((Head { token, log_probs: self.log_probs.is_some(), ..head }, params))
     }
 
     /// Refuses stops and constraints that are too large to be saved.

@@ -213,12 +213,12 @@ impl Session {
         self.begin(tokens, host).await?;
         for (program, rows) in lost.steps.of(tokens.len()) {
             let position = self.position();
-            self.submit(program, Head::None, &StepParams::at(position as u32, rows as u32), host).await?;
+            self.submit(program, Head::NONE, &StepParams::at(position as u32, rows as u32), host).await?;
             self.tokens.extend(&tokens[position..position + rows]);
             run::turn(self.pace.as_mut(), host).await;
         }
         let rest = &tokens[self.position()..];
-        self.advance(rest, Head::None, &StepParams::at(0, 1), host).await.map(|_| ())
+        self.advance(rest, Head::NONE, &StepParams::at(0, 1), host).await.map(|_| ())
     }
 
     /// Checks that a snapshot can be loaded into this session.

@@ -5,7 +5,7 @@ use std::rc::Rc;
 
 use backend_api::{Kind, Pace, Plan, Program, StepParams, StorageId, Tensor, TensorId};
 
-use crate::arch::{BEST, CHOSEN, HIDDEN_IN, HIDDEN_OUT, HISTORY, Head, LOGITS, PROBABILITIES};
+use crate::arch::{BEST, CHOSEN, HIDDEN_IN, HIDDEN_OUT, HISTORY, Head, LOGITS, OutputRows, PROBABILITIES};
 use crate::batch::{Joined, Seat};
 use crate::drafter::Drafter;
 use crate::drafts::Drafts;
@@ -182,7 +182,7 @@ impl Session {
         if self.programs.contains_key(&(rows, head)) || rows > self.capacity {
             return Ok(());
         }
-        if matches!(head, Head::Adjusted { .. } | Head::AllAdjusted { .. }) {
+        if head.is_adjusted() {
             self.make_adjustable()?;
         }
         let backend = self.model.backend();
@@ -232,7 +232,7 @@ impl Session {
         while left > 0 {
             let (bucket, rows) = next_bucket(left, most, room);
             (left, room) = (left - rows, room.saturating_sub(rows));
-            self.prepare(bucket, if left == 0 && apart == 0 { head } else { Head::None })?;
+            self.prepare(bucket, if left == 0 && apart == 0 { head } else { Head::NONE })?;
         }
         self.prepare(1, head)
     }
@@ -310,8 +310,8 @@ impl Session {
     ///
     /// *Errors*: as [`Self::prepare`].
     pub fn decode_kernels(&mut self) -> Result<Vec<backend_api::KernelInfo>, ModelError> {
-        self.prepare(1, Head::Greedy)?;
-        Ok(self.programs.get(&(1, Head::Greedy)).map(|c| c.program.kernels()).unwrap_or_default())
+        self.prepare(1, Head::GREEDY)?;
+        Ok(self.programs.get(&(1, Head::GREEDY)).map(|c| c.program.kernels()).unwrap_or_default())
     }
 
     /// Runs a decode step at the end of the text, and returns the device's times of its kernels; nothing if the device
@@ -322,10 +322,10 @@ impl Session {
     /// *Errors*: the context is full; as [`Self::prepare`]; the device was lost.
     pub async fn profile(&mut self, host: &dyn Host) -> Result<Option<Vec<f64>>, ModelError> {
         self.reserve(self.position() + 1, self.position(), host).await?;
-        self.prepare(1, Head::Greedy)?;
+        self.prepare(1, Head::GREEDY)?;
         let params = StepParams::at(self.position() as u32, 1);
         self.rewritten.moved_to(self.position() + 1);
-        let Some(compiled) = self.programs.get_mut(&(1, Head::Greedy)) else { return Ok(None) };
+        let Some(compiled) = self.programs.get_mut(&(1, Head::GREEDY)) else { return Ok(None) };
         match compiled.program.profile(&[params])? {
             Some(profile) => Ok(Some(finish_profile(profile, host).await?)),
             None => Ok(None),
@@ -352,8 +352,7 @@ impl Session {
     /// there are recurrent states, otherwise 0. The states before that token are a checkpoint, from which another
     /// answer to the prompt can begin.
     fn last_apart(&self, tokens: usize, head: Head) -> usize {
-        let chooses = matches!(head, Head::Greedy | Head::Sample | Head::Adjusted { .. });
-        usize::from(chooses && tokens > 0 && !self.rewritten.is_empty())
+        usize::from(head.token.is_some() && tokens > 0 && !self.rewritten.is_empty())
     }
 
     /// Adds tokens to the text. The last step has the given head and sampling parameters; it is submitted, not awaited.
@@ -384,7 +383,7 @@ impl Session {
         if last.is_empty() {
             return self.advance_while(tokens, (head, sampling), host, goes_on).await;
         }
-        if self.advance_while(front, (Head::None, sampling), host, goes_on).await?.is_none() {
+        if self.advance_while(front, (Head::NONE, sampling), host, goes_on).await?.is_none() {
             return Ok(None);
         }
         let backend = self.model.backend().clone();
@@ -406,7 +405,7 @@ impl Session {
         let (last, before) = decoded.split_last().ok_or(ModelError::EmptyPrompt)?;
         let parts = [front, apart].into_iter().filter(|part| !part.is_empty()).chain(before.chunks(1));
         for part in parts {
-            if self.prefill_while(part, (Head::None, &StepParams::at(0, 1)), host, goes_on).await?.is_none() {
+            if self.prefill_while(part, (Head::NONE, &StepParams::at(0, 1)), host, goes_on).await?.is_none() {
                 return Ok(None);
             }
         }
@@ -446,7 +445,7 @@ impl Session {
             }
             let (bucket, rows) = self.bucket(left.len(), most);
             let (now, later) = left.split_at(rows);
-            let head = if later.is_empty() { head } else { Head::None };
+            let head = if later.is_empty() { head } else { Head::NONE };
             let params = StepParams { position: self.position() as u32, rows: rows as u32, ..*sampling };
             self.submit(bucket, head, &params, host).await?;
             self.tokens.extend(now);
@@ -464,7 +463,7 @@ impl Session {
         if !self.rewritten.are_at(self.position()) {
             let checkpoint = self.rewritten.restore(&**self.model.backend(), self.position())?;
             let text = self.tokens.split_off(checkpoint);
-            self.advance(&text, Head::None, &StepParams::at(0, 1), host).await?;
+            self.advance(&text, Head::NONE, &StepParams::at(0, 1), host).await?;
         }
         self.write_history(tokens)
     }
@@ -487,8 +486,7 @@ impl Session {
         let most = most.map_or(suits, |most| most.min(suits));
         let text = [&self.tokens[..], &[last]].concat();
         let mut drafts = self.rewritten.is_empty().then(|| Drafts::new(text, most, info.verify_after))??;
-        let verifies = |head: &Head| matches!(head, Head::AllGreedy | Head::AllSample | Head::AllAdjusted { .. });
-        if self.programs.keys().any(|(_, head)| verifies(head)) {
+        if self.programs.keys().any(|(_, head)| head.rows == OutputRows::All && head.token.is_some()) {
             drafts.programs_are_made();
         }
         Some(drafts)

@@ -86,7 +86,7 @@ impl StageSession {
     /// *Errors*: memory for states, or the device was lost; an embedding model.
     pub fn new(model: Rc<Model>, seam: Seam) -> Result<StageSession, ModelError> {
         let reads_tokens = model.recipe().reads_tokens()?;
-        let choosing = Choosing { head: Head::Greedy, sampling: StepParams::at(0, 1), top: 0, looks_back: false };
+        let choosing = Choosing { head: Head::GREEDY, sampling: StepParams::at(0, 1), top: 0, looks_back: false };
         Ok(StageSession { session: Session::of_stage(model, FIRST)?, seam, choosing, reads_tokens, last: None })
     }
 
@@ -102,7 +102,7 @@ impl StageSession {
         let n_vocab = self.session.model().recipe().sizes().n_vocab;
         let (head, sampling) = options.step(n_vocab)?;
         let looks_back = !options.adjust.is_neutral();
-        if self.model().recipe().stage().head && matches!(head, Head::Adjusted { .. }) {
+        if self.model().recipe().stage().head && head.is_adjusted() {
             self.session.write_biases(&options.adjust.biases(n_vocab))?;
             self.session.write_penalties(&options.adjust, prompt)?;
         }
@@ -188,7 +188,7 @@ impl StageSession {
     ) -> Result<StageOutput, ModelError> {
         let (has_head, cols) = (self.model().recipe().stage().head, self.model().recipe().hidden());
         let most = self.session.most_rows(rows);
-        let (mut done, mut program, mut output) = (0, (1, Head::None), Vec::new());
+        let (mut done, mut program, mut output) = (0, (1, Head::NONE), Vec::new());
         while done < rows {
             let (bucket, now) = self.session.bucket(rows - done, most);
             program = (bucket, self.head(step.choose && done + now == rows));
@@ -249,15 +249,15 @@ impl StageSession {
     fn head(&self, chooses: bool) -> Head {
         match self.model().recipe().stage().head {
             true if chooses => self.choosing.head,
-            true => Head::None,
-            false => Head::Greedy,
+            true => Head::NONE,
+            false => Head::GREEDY,
         }
     }
 
     /// Returns whether there is work for a head: a stage without blocks has no states to update.
     fn runs(&self, head: Head) -> bool {
         let stage = self.model().recipe().stage();
-        !(stage.head && stage.blocks.is_empty() && head == Head::None)
+        !(stage.head && stage.blocks.is_empty() && head == Head::NONE)
     }
 
     /// Adds rows to the sequence.

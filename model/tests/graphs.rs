@@ -1,8 +1,8 @@
 //! Tests of the graphs that architectures record, node by node: backends match fusion patterns by the order and form of
 //! nodes.
 
-use anygpu_model::arch::{HIDDEN_IN, HIDDEN_OUT, HISTORY, LOGITS};
-use anygpu_model::{Gguf, Head, Recipe, Stage};
+use anygpu_model::arch::{BEST, CHOSEN, HIDDEN_IN, HIDDEN_OUT, HISTORY, LOGITS, PROBABILITIES};
+use anygpu_model::{Gguf, Head, OutputRows, Recipe, Stage, TokenChoice};
 use backend_api::op::{Index, Op};
 use backend_api::{Graph, Kind};
 
@@ -23,9 +23,9 @@ fn gpt2_and_llama_stay_as_they_are() {
         let name = file.rsplit('/').next().unwrap();
         let stored = std::fs::read_to_string(path("tests/data/graphs", &format!("{name}.txt"))).unwrap();
         assert!(stored.lines().count() > 50);
-        assert_eq!(recipe.graph(4, Head::Greedy).unwrap().to_string(), stored, "{name}");
+        assert_eq!(recipe.graph(4, Head::GREEDY).unwrap().to_string(), stored, "{name}");
 
-        let kept = recipe.graph(4, Head::None).unwrap();
+        let kept = recipe.graph(4, Head::NONE).unwrap();
         assert!(stored.starts_with(&kept.to_string()), "{name}: a graph without a head is the beginning of one with");
         let names: Vec<&str> = kept.nodes().iter().map(|node| node.op.name()).collect();
         assert!(names.ends_with(&["append", "append"]), "{name}");
@@ -52,19 +52,19 @@ fn only_wanted_rows_are_computed() {
     ] {
         let recipe = recipe(&format!("fixtures/{file}"));
         let n_blocks = recipe.n_blocks();
-        assert_eq!(last(&recipe.graph(4, Head::Logits).unwrap()), 2, "{file}");
-        assert_eq!(last(&recipe.graph(1, Head::Logits).unwrap()), 0, "{file}");
-        assert_eq!(last(&recipe.graph(4, Head::AllLogits).unwrap()), 0, "{file}");
+        assert_eq!(last(&recipe.graph(4, Head::LOGITS).unwrap()), 2, "{file}");
+        assert_eq!(last(&recipe.graph(1, Head::LOGITS).unwrap()), 0, "{file}");
+        assert_eq!(last(&recipe.graph(4, Head::LOGITS.of_all_rows()).unwrap()), 0, "{file}");
         let head = recipe.with_stage(Stage { embed: false, blocks: n_blocks..n_blocks, head: true }).unwrap();
-        assert_eq!(last(&head.graph(4, Head::Logits).unwrap()), 1, "{file}");
-        assert_eq!(last(&head.graph(4, Head::AllLogits).unwrap()), 0, "{file}");
+        assert_eq!(last(&head.graph(4, Head::LOGITS).unwrap()), 1, "{file}");
+        assert_eq!(last(&head.graph(4, Head::LOGITS.of_all_rows()).unwrap()), 0, "{file}");
     }
 }
 
 /// Returns the nodes of a model's second block.
 fn second_block(file: &str) -> Vec<String> {
     let stage = Stage { embed: false, blocks: 1..2, head: false };
-    let graph = recipe(&format!("fixtures/{file}")).with_stage(stage).unwrap().graph(4, Head::Greedy).unwrap();
+    let graph = recipe(&format!("fixtures/{file}")).with_stage(stage).unwrap().graph(4, Head::GREEDY).unwrap();
     let named = |tensors: &mut dyn Iterator<Item = &backend_api::Tensor>| -> Vec<String> {
         tensors.filter(|t| t.kind != Kind::Temporary).map(|t| t.name.replace("blk.1.", "")).collect()
     };
@@ -103,7 +103,7 @@ fn queries_and_keys_are_normed_before_they_rotate() {
 /// Of seven blocks, the sixth has full attention, with the other base.
 #[test]
 fn gemma3_alternates_windows_and_bases() {
-    let graph = recipe("fixtures/gemma3-swa").graph(1, Head::Greedy).unwrap();
+    let graph = recipe("fixtures/gemma3-swa").graph(1, Head::GREEDY).unwrap();
     let windows = graph.nodes().iter().filter_map(|node| match &node.op {
         Op::Attention(op) => Some(op.masking.window),
         _ => None,
@@ -124,20 +124,50 @@ fn stages_take_and_give_what_is_theirs() {
         let others = graph.externals().filter(|(_, t)| t.kind != Kind::Weight && !t.name.contains("_cache"));
         others.map(|(_, t)| t.name.clone()).collect::<Vec<_>>()
     };
-    for head in [Head::None, Head::Greedy, Head::AllLogits] {
+    for head in [Head::NONE, Head::GREEDY, Head::LOGITS.of_all_rows()] {
         assert_eq!(externals(stage(true, 0..0, false), head), [HISTORY, HIDDEN_OUT]);
         assert_eq!(externals(stage(true, 0..1, false), head), [HISTORY, HIDDEN_OUT]);
         assert_eq!(externals(stage(false, 1..2, false), head), [HIDDEN_IN, HIDDEN_OUT]);
     }
-    assert_eq!(externals(stage(false, 1..3, true), Head::Greedy), [HIDDEN_IN, HISTORY]);
-    assert_eq!(externals(stage(false, 1..3, true), Head::Logits), [HIDDEN_IN, LOGITS]);
-    assert_eq!(externals(stage(false, 1..3, true), Head::None), [HIDDEN_IN]);
-    assert_eq!(externals(stage(false, 1..3, false), Head::None), [HIDDEN_IN]);
-    assert_eq!(externals(stage(true, 0..3, true), Head::Greedy), [HISTORY]);
+    assert_eq!(externals(stage(false, 1..3, true), Head::GREEDY), [HIDDEN_IN, HISTORY]);
+    assert_eq!(externals(stage(false, 1..3, true), Head::LOGITS), [HIDDEN_IN, LOGITS]);
+    assert_eq!(externals(stage(false, 1..3, true), Head::NONE), [HIDDEN_IN]);
+    assert_eq!(externals(stage(false, 1..3, false), Head::NONE), [HIDDEN_IN]);
+    assert_eq!(externals(stage(true, 0..3, true), Head::GREEDY), [HISTORY]);
 
     let states = recipe("fixtures/llama-gqa-tied").with_stage(stage(false, 1..2, false)).unwrap().states().unwrap();
     let states: Vec<_> = states.iter().map(|s| (s.name.as_str(), s.shape.as_slice())).collect();
     assert_eq!(states, [("blk.1.k_cache", &[256, 32][..]), ("blk.1.v_cache", &[256, 32])]);
+}
+
+/// Each output of a head has the rows that the head asks for, whatever other outputs there are.
+#[test]
+fn outputs_of_a_head_are_independent() {
+    let recipe = recipe("fixtures/llama-gqa-tied");
+    let n_vocab = recipe.sizes().n_vocab;
+    for (rows, count) in [(OutputRows::Last, 1), (OutputRows::All, 4)] {
+        for number in 0..16 {
+            let is_set = |bit: u32| number >> bit & 1 == 1;
+            let token = Some(TokenChoice { sample: is_set(0), adjust: is_set(1) });
+            let head = Head { rows, token, log_probs: is_set(2), logits: is_set(3), embedding: false };
+            let graph = recipe.graph(4, head).unwrap();
+            let outputs = graph.externals().filter(|(_, tensor)| tensor.kind == Kind::Output);
+            let mut found: Vec<_> = outputs.map(|(_, t)| (t.name.as_str(), t.shape.rows(), t.shape.cols())).collect();
+            let mut expected = Vec::new();
+            expected.extend(head.logits.then_some((LOGITS, count, n_vocab)));
+            expected.extend(head.log_probs.then_some((PROBABILITIES, count, 21)));
+            expected.extend(head.log_probs.then_some((BEST, count, 20)));
+            // Shape [4]: a row of four columns.
+            expected.extend((rows == OutputRows::All).then_some((CHOSEN, 1, 4)));
+            found.sort_unstable();
+            expected.sort_unstable();
+            assert_eq!(found, expected, "{head:?}");
+        }
+    }
+    let refused = |head, sequences| recipe.graph_of_sequences(2, head, 64, sequences).unwrap_err().to_string();
+    assert!(refused(Head::LOGITS, 2).contains("ask for a token"));
+    assert!(refused(Head::GREEDY.of_all_rows(), 2).contains("ask for a token"));
+    assert!(refused(Head::GREEDY, 1).contains("two or more"));
 }
 
 #[test]
@@ -154,5 +184,5 @@ fn stages_that_cannot_be_are_refused() {
     assert!(refused(false, 1..2, true).contains("end with block 3"));
     assert!(refused(false, 1..1, false).contains("nothing to do"));
     let head = recipe("fixtures/llama-gqa-tied").with_stage(Stage { embed: false, blocks: 3..3, head: true }).unwrap();
-    assert!(head.graph(4, Head::None).unwrap_err().to_string().contains("another head"));
+    assert!(head.graph(4, Head::NONE).unwrap_err().to_string().contains("another head"));
 }

@@ -231,7 +231,7 @@ pub async fn ablate(
         bench.row("pipeline (a read after each step)", backend.clone(), &options).await?;
     }
 
-    let covers = backend.cover(&recipe.graph(1, Head::Greedy)?)?;
+    let covers = backend.cover(&recipe.graph(1, Head::GREEDY)?)?;
     let several = covers.iter().filter(|cover| !matches!(cover.form, Form::Op(_)));
     let fused: BTreeSet<_> = several.map(|cover| cover.form.name()).collect();
     let mut sets: Vec<(String, BTreeSet<_>)> = vec![("fusion".into(), fused.clone())];

@@ -252,7 +252,7 @@ pub(crate) async fn time(
     progress("compiling");
     let start = host.now_ms();
     let mut session = Session::new(model.clone())?;
-    session.prepare_prompt(options.prefill, Head::Greedy)?;
+    session.prepare_prompt(options.prefill, Head::GREEDY)?;
     session.settle(host).await?;
     let compile_ms = host.now_ms() - start;
     let kernels = session.decode_kernels()?;
@@ -321,7 +321,7 @@ pub async fn run(
 
     let open_ms = (all_ms - load_ms).max(0.0);
     let (prefill, decode) = (timed.prefill_ms, timed.decode_ms_per_token);
-    let graph = model.recipe().graph(1, Head::Greedy)?;
+    let graph = model.recipe().graph(1, Head::GREEDY)?;
     let middle = options.prefill + options.decode / 2;
     Ok(ModelReport {
         backend: backend.info().name,

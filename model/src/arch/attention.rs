@@ -3,12 +3,12 @@
 use backend_api::op::{self, Append, At, GetRows, Index, Masking, Norm, UnaryKind};
 use backend_api::{DType, TensorId};
 
+use super::Sizes;
 use super::keys::Keys;
 use super::part::Part;
 use super::recorder::{Recorded, Recorder};
 use super::rope::Rope;
 use super::weights::Contents;
-use super::{Head, Sizes};
 use crate::error::ModelError;
 
 /// Attention of a block. It is causal in language models, and has keys and values of its own unless [`Self::kv_of`] is
@@ -168,14 +168,13 @@ impl Recorder<'_> {
         }
         let q = self.rotated(a, a.heads, q)?;
         let k = self.rotated(a, a.heads_kv, k)?;
-        let all = match self.step.head {
+        let all = if self.step.head.embedding {
             // An embedding step has no cache: its keys are all there are.
-            Head::Embedding => [k, v],
-            _ => {
-                let (k_cache, v_cache) = (self.cache("k_cache", kv)?, self.cache("v_cache", kv)?);
-                let keys = self.op(Append { at: At::Position }, &[k_cache, k])?;
-                [keys, self.op(Append { at: At::Position }, &[v_cache, v])?]
-            }
+            [k, v]
+        } else {
+            let (k_cache, v_cache) = (self.cache("k_cache", kv)?, self.cache("v_cache", kv)?);
+            let keys = self.op(Append { at: At::Position }, &[k_cache, k])?;
+            [keys, self.op(Append { at: At::Position }, &[v_cache, v])?]
         };
         self.keep(all);
         Ok((q, all))

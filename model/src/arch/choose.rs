@@ -1,37 +1,34 @@
-//! Choice of a token from the logits: the nodes after the head in a graph.
+//! TokenChoice of a token from the logits: the nodes after the head in a graph.
 
 use backend_api::op::{Append, ArgMax, At, Concat, Masking, Penalize, Penalties, Pick, Sample, Softmax, TopK};
 use backend_api::{DType, TensorId};
 
-use super::recorder::{Recorded, Recorder};
-use super::{BEST, BIAS, CHOSEN, Head, PENALTIES, PROBABILITIES};
+use super::recorder::{Recorded, Recorder, Step};
+use super::{BEST, BIAS, CHOSEN, OutputRows, PENALTIES, PROBABILITIES, TokenChoice};
 use crate::error::ModelError;
 use crate::log_probs::MAX_TOP;
 
 impl Recorder<'_> {
     /// Records the choice of a token after the last row, which is written into the history, or after each row, as an
     /// output.
-    pub(super) fn choose(&mut self, logits: TensorId) -> Result<(), ModelError> {
-        let token = match self.step.head {
-            Head::Sample | Head::AllSample | Head::Each { sample: true } => self.drawn(logits, None)?,
-            Head::Adjusted { sample, .. } | Head::AllAdjusted { sample } => self.adjusted(logits, sample)?,
-            _ => self.op(ArgMax, &[logits])?,
+    pub(super) fn choose(&mut self, logits: TensorId, choice: TokenChoice) -> Result<(), ModelError> {
+        let Step { head, sequences, .. } = self.step;
+        let token = match choice {
+            TokenChoice { adjust: true, sample } => self.adjusted(logits, sample)?,
+            TokenChoice { sample: true, .. } => self.drawn(logits, None)?,
+            TokenChoice { sample: false, .. } => self.op(ArgMax, &[logits])?,
         };
-        if let Head::Adjusted { log_probs: true, .. } = self.step.head {
+        if head.log_probs {
             self.tell(logits, token)?;
         }
-        if matches!(self.step.head, Head::AllGreedy | Head::AllSample | Head::AllAdjusted { .. }) {
+        if head.rows == OutputRows::All || sequences > 1 {
             self.graph.round_rows_alike();
+        }
+        if head.rows == OutputRows::All {
             return Ok(self.graph.output(token, CHOSEN)?);
         }
         let history = self.history()?;
-        let at = match self.step.head {
-            Head::Each { .. } => {
-                self.graph.round_rows_alike();
-                At::EachNext
-            }
-            _ => At::Next,
-        };
+        let at = if sequences > 1 { At::EachNext } else { At::Next };
         self.op(Append { at }, &[history, token])?;
         Ok(())
     }

@@ -41,7 +41,7 @@ fn text(value: &str) -> Option<Value> {
 
 /// Makes the graph of a greedy token.
 fn graph(name: &str, pairs: &[(&str, Option<Value>)]) -> Graph {
-    Recipe::new(&file(name, pairs), Some(64)).unwrap().graph(1, Head::Greedy).unwrap()
+    Recipe::new(&file(name, pairs), Some(64)).unwrap().graph(1, Head::GREEDY).unwrap()
 }
 
 fn refused(name: &str, pairs: &[(&str, Option<Value>)]) -> String {
@@ -150,7 +150,7 @@ fn olmo3_stretches_angles_where_it_sees_all() {
         ("olmo2.rope.scaling.factor", float(8.0)),
     ];
     let recipe = Recipe::new(&file("olmo2-tiny", &pairs), Some(64)).unwrap();
-    let graph = recipe.graph(1, Head::Greedy).unwrap();
+    let graph = recipe.graph(1, Head::GREEDY).unwrap();
     assert_eq!((windows(&graph), tables(&graph)), (vec![7, 0, 7], vec![local.into(), global.into(), local.into()]));
     let stretched = |name: &str| match &recipe.weights().iter().find(|weight| weight.name == name).unwrap().contents {
         Contents::Rope(angles, None) => (angles.freq_base, angles.freq_scale, angles.yarn.is_some()),
@@ -250,7 +250,7 @@ fn experts_that_are_not_covered_are_refused_by_name() {
 fn mixtral_with(change: impl FnOnce(&mut Vec<TensorInfo>)) -> Result<Vec<Op>, ModelError> {
     let mut gguf = file("mixtral-4x2", &[]);
     change(&mut gguf.tensors);
-    let graph = Recipe::new(&gguf, Some(64))?.graph(1, Head::Greedy)?;
+    let graph = Recipe::new(&gguf, Some(64))?.graph(1, Head::GREEDY)?;
     Ok(graph.nodes().iter().map(|node| node.op.clone()).collect())
 }
 
@@ -361,7 +361,7 @@ fn states_of_constant_size_have_sizes_that_fit() {
 #[test]
 fn graphs_of_the_longest_prompts_are_small() {
     let nodes = |rows| {
-        Recipe::new(&file("qwen35-tiny", &[]), Some(256)).unwrap().graph(rows, Head::Greedy).unwrap().nodes().len()
+        Recipe::new(&file("qwen35-tiny", &[]), Some(256)).unwrap().graph(rows, Head::GREEDY).unwrap().nodes().len()
     };
     assert!(nodes(128) <= nodes(1) + 2, "rows are walked down by kernels, not by nodes");
 }

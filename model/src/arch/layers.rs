@@ -13,7 +13,7 @@ use backend_api::{DType, TensorId, Update};
 use super::part::{Part, width};
 use super::recorder::{Recorded, Recorder};
 use super::weights::Contents;
-use super::{Head, Pooling, Sizes};
+use super::{Pooling, Sizes};
 use crate::error::ModelError;
 
 impl Recorder<'_> {
@@ -254,7 +254,7 @@ impl Recorder<'_> {
     /// Records the logits: the `output` projection, or the token embedding if the file ties them.
     pub fn logits(&mut self, x: TensorId) -> Recorded {
         self.hidden = Some(x);
-        if self.step.head == Head::Embedding {
+        if self.step.head.embedding {
             return Ok(x);
         }
         let Sizes { n_vocab, n_embd, .. } = *self.step.sizes;

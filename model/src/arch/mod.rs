@@ -29,6 +29,7 @@ mod gpt2;
 mod gpt_oss;
 mod granite;
 mod granite_hybrid;
+mod head;
 mod keys;
 mod layers;
 mod lfm2;
@@ -56,6 +57,7 @@ mod tests;
 mod weights;
 
 pub use attention::Temperature;
+pub use head::{Head, OutputRows, TokenChoice};
 pub use pooling::Pooling;
 pub use state::{HISTORY, StateSpec};
 pub use weights::{Contents, Weight};
@@ -64,10 +66,9 @@ use keys::Keys;
 use recorder::{Recorder, Step};
 use weights::Tensors;
 
-/// Name of the output of [`Head::Logits`] and [`Head::AllLogits`].
+/// Name of the output of [`Head::logits`].
 pub const LOGITS: &str = "logits";
-/// Name of the output with the chosen tokens, in graphs with [`Head::AllGreedy`], [`Head::AllSample`] or
-/// [`Head::AllAdjusted`].
+/// Name of the output with a token after each row, in graphs whose [`Head::token`] is for all rows.
 pub const CHOSEN: &str = "chosen";
 /// Name of the input `[1, n_vocab]` of heads with adjusted logits: the bias of each token.
 pub const BIAS: &str = "bias";
@@ -77,7 +78,7 @@ pub const PENALTIES: &str = "penalties";
 pub const PROBABILITIES: &str = "probabilities";
 /// Name of the output of heads that report probabilities: the ids of the likeliest tokens.
 pub const BEST: &str = "best";
-/// Name of the output of [`Head::Embedding`].
+/// Name of the output of [`Head::embedding`].
 pub const EMBEDDING: &str = "embedding";
 /// Name of the input `[rows, n_embd]` of a stage that does not embed tokens: the output of the stage before. Models
 /// with several residual streams pass all of them.
@@ -166,48 +167,6 @@ pub struct Sizes {
     pub n_vocab: usize,
 }
 
-/// Output after the blocks.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Head {
-    /// Nothing: all parts of a prefill but the last only fill the KV cache.
-    None,
-    /// The best token, written into the history after the step's rows.
-    Greedy,
-    /// A token sampled from the best [`TopK::MAX`](backend_api::op::TopK::MAX), written into the history after the
-    /// step's rows.
-    Sample,
-    /// The best token after each row, as the output [`CHOSEN`] `[rows]`. It verifies a draft.
-    AllGreedy,
-    /// A token sampled after each row, as the output [`CHOSEN`] `[rows]`. It verifies a draft.
-    AllSample,
-    /// A token chosen with penalties and biases (the inputs [`PENALTIES`] and [`BIAS`]), written into the history after
-    /// the step's rows.
-    Adjusted {
-        /// Whether it is sampled; otherwise it is the best one.
-        sample: bool,
-        /// Whether there are outputs [`PROBABILITIES`] and [`BEST`], computed from the logits before adjustment.
-        log_probs: bool,
-    },
-    /// A token after each row, chosen with penalties and biases, as the output [`CHOSEN`] `[rows]`.
-    AllAdjusted {
-        /// Whether it is sampled; otherwise it is the best one.
-        sample: bool,
-    },
-    /// A token after each row, written into the history after that row. Each row belongs to a sequence of its own, as
-    /// in the graphs of [`Recipe::graph_of_sequences`].
-    Each {
-        /// Whether it is sampled; otherwise it is the best one.
-        sample: bool,
-    },
-    /// The logits of the last row, as the output [`LOGITS`] `[1, n_vocab]`.
-    Logits,
-    /// The logits of all rows, as the output [`LOGITS`] `[rows, n_vocab]`.
-    AllLogits,
-    /// The embedding of a whole text, as the output [`EMBEDDING`] `[1, width]`; `[rows, width]` if nothing is pooled.
-    /// The step begins at position 0 and needs no KV cache.
-    Embedding,
-}
-
 /// A part of a model that a machine may run alone (pipeline parallelism). Stages pass activations: the output
 /// [`HIDDEN_OUT`] of one is the input [`HIDDEN_IN`] of the next.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -287,7 +246,7 @@ impl Recipe {
     }
 
     fn with_listed_weights(self) -> Result<Recipe, ModelError> {
-        let head = if self.pooling.is_some() { Head::Embedding } else { Head::Logits };
+        let head = if self.pooling.is_some() { Head::EMBEDDING } else { Head::LOGITS };
         let weights = self.record(1, head, self.sizes().n_ctx)?.into_weights();
         Ok(Recipe { weights, ..self })
     }
@@ -343,7 +302,7 @@ impl Recipe {
     ///
     /// *Errors*: as [`Self::graph`].
     pub fn reads_tokens(&self) -> Result<bool, ModelError> {
-        Ok(self.graph(1, Head::Logits)?.externals().any(|(_, tensor)| tensor.name == HISTORY))
+        Ok(self.graph(1, Head::LOGITS)?.externals().any(|(_, tensor)| tensor.name == HISTORY))
     }
 
     /// Returns the block whose keys and values a block uses: itself, or an earlier one, which is in the same stage.
@@ -368,7 +327,7 @@ impl Recipe {
 
     /// Returns the usual head of the model's steps: that of an embedding or of a greedy token.
     pub fn head(&self) -> Head {
-        if self.pooling.is_some() { Head::Embedding } else { Head::Greedy }
+        if self.pooling.is_some() { Head::EMBEDDING } else { Head::GREEDY }
     }
 
     /// Returns the dtype of the KV cache.
@@ -404,7 +363,7 @@ impl Recipe {
     /// depend on `rows` and `head`, so that programs share their storages; except for [`HIDDEN_IN`] and the outputs,
     /// which have `rows`.
     ///
-    /// With [`Head::None`], the last stage has no output. Earlier stages ignore the head.
+    /// With [`Head::NONE`], the last stage has no output. Earlier stages ignore the head.
     ///
     /// *Errors*: inconsistent sizes; a stage without work for this head; text from an embedding model, or an embedding
     /// from a language model.
@@ -419,18 +378,24 @@ impl Recipe {
         self.record(rows, head, capacity)?.into_graph()
     }
 
-    /// Makes the graph of a batched step: up to `rows` of so many sequences advance by one token each, which
-    /// [`Head::Each`] chooses. Its states are those of [`Self::states_of_sequences`].
+    /// Makes the graph of a batched step: up to `rows` of so many sequences advance by one token each. Each row is the
+    /// last one of its sequence. Its states are those of [`Self::states_of_sequences`].
     ///
-    /// *Errors*: as [`Self::graph`]; fewer than two sequences.
+    /// *Errors*: as [`Self::graph`]; fewer than two sequences; a head that chooses no token.
     pub fn graph_of_sequences(
         &self,
         rows: usize,
-        sample: bool,
+        head: Head,
         capacity: usize,
         sequences: usize,
     ) -> Result<Graph, ModelError> {
-        self.record_of(rows, Head::Each { sample }, capacity, sequences)?.into_graph()
+        if sequences < 2 || head.rows != OutputRows::Last || head.token.is_none() {
+            let why = format!(
+                "a step of {sequences} sequences cannot have the outputs {head:?}; ask for a token of two or more"
+            );
+            return Err(ModelError::Options(why));
+        }
+        self.record_of(rows, head, capacity, sequences)?.into_graph()
     }
 
     /// Returns the states of so many sequences. Each state has room for so many positions of each sequence, one
@@ -438,7 +403,7 @@ impl Recipe {
     ///
     /// *Errors*: as [`Self::states`]; fewer than two sequences.
     pub fn states_of_sequences(&self, capacity: usize, sequences: usize) -> Result<Vec<StateSpec>, ModelError> {
-        Ok(self.record_of(1, Head::Each { sample: false }, capacity, sequences)?.into_states())
+        Ok(self.record_of(1, Head::GREEDY, capacity, sequences)?.into_states())
     }
 
     fn record(&self, rows: usize, head: Head, capacity: usize) -> Result<Recorder<'_>, ModelError> {
@@ -452,15 +417,11 @@ impl Recipe {
         capacity: usize,
         sequences: usize,
     ) -> Result<Recorder<'_>, ModelError> {
-        if matches!(head, Head::Each { .. }) != (sequences > 1) {
-            let why = format!("{head:?} is not for steps of {sequences} sequences; ask for two or more, and for each");
-            return Err(ModelError::Options(why));
-        }
         let Recipe { tensors, stage, kv_cache, causal, pooling, .. } = self;
-        match (head, pooling) {
-            (Head::Embedding, None) => return Err(ModelError::NoPooling { architecture: self.architecture() }),
-            (Head::Embedding, Some(_)) | (_, None) => {}
-            (_, Some(_)) => return Err(ModelError::NoText { architecture: self.architecture() }),
+        match (head.embedding, pooling) {
+            (true, None) => return Err(ModelError::NoPooling { architecture: self.architecture() }),
+            (false, Some(_)) => return Err(ModelError::NoText { architecture: self.architecture() }),
+            (true, Some(_)) | (false, None) => {}
         }
         let (sizes, causal, pooling) = (self.sizes(), *causal, *pooling);
         let hidden = self.architecture.hidden();

@@ -7,7 +7,7 @@ use backend_api::{DType, Error, Graph, Kind, TensorId, Update};
 
 use super::state::{HISTORY, StateSpec};
 use super::weights::{Contents, Tensors, Weight};
-use super::{EMBEDDING, HIDDEN_IN, HIDDEN_OUT, Head, LOGITS, Pooling, Sizes, Stage};
+use super::{EMBEDDING, HIDDEN_IN, HIDDEN_OUT, Head, LOGITS, OutputRows, Pooling, Sizes, Stage};
 use crate::error::ModelError;
 use crate::kv_cache::KvCache;
 
@@ -118,8 +118,8 @@ impl<'a> Recorder<'a> {
         x: TensorId,
         head: impl FnOnce(&mut Self, TensorId) -> Recorded,
     ) -> Result<(), ModelError> {
-        let Step { stage, sizes, .. } = self.step;
-        if self.step.head == Head::None && stage.blocks.end == sizes.n_blocks {
+        let Step { stage, sizes, head: wanted, .. } = self.step;
+        if wanted.rows == OutputRows::None && stage.blocks.end == sizes.n_blocks {
             return Ok(());
         }
         if !stage.head {
@@ -127,16 +127,15 @@ impl<'a> Recorder<'a> {
         }
         let x = if self.narrowed { x } else { self.wanted_row(x)? };
         let logits = head(self, x)?;
-        match self.step.head {
-            Head::None => Ok(()),
-            Head::Embedding => {
-                // Encoders do not have logits.
-                let pooled = self.pool(self.hidden.unwrap_or(logits))?;
-                Ok(self.graph.output(pooled, EMBEDDING)?)
-            }
-            Head::Logits | Head::AllLogits => Ok(self.graph.output(logits, LOGITS)?),
-            _ => self.choose(logits),
+        if wanted.embedding {
+            // Encoders do not have logits.
+            let pooled = self.pool(self.hidden.unwrap_or(logits))?;
+            self.graph.output(pooled, EMBEDDING)?;
         }
+        if wanted.logits {
+            self.graph.output(logits, LOGITS)?;
+        }
+        wanted.token.map_or(Ok(()), |choice| self.choose(logits, choice))
     }
 
     /// Selects, in the last block, the rows that the head needs. All that follows is computed only for them.
@@ -152,12 +151,12 @@ impl<'a> Recorder<'a> {
     }
 
     fn wanted_row(&mut self, x: TensorId) -> Recorded {
-        let index = match (self.step.head, self.step.pooling) {
-            _ if self.step.rows == 1 => return Ok(x),
-            (Head::AllLogits | Head::AllGreedy | Head::AllSample | Head::AllAdjusted { .. }, _) => return Ok(x),
-            (Head::Each { .. }, _) => return Ok(x),
-            (Head::Embedding, Some(Pooling::None | Pooling::Mean)) => return Ok(x),
-            (Head::Embedding, Some(Pooling::Cls)) => Index::First,
+        let Step { rows, head, sequences, pooling, .. } = self.step;
+        let index = match pooling.filter(|_| head.embedding) {
+            _ if rows == 1 || sequences > 1 => return Ok(x),
+            Some(Pooling::None | Pooling::Mean) => return Ok(x),
+            Some(Pooling::Cls) => Index::First,
+            None if head.rows == OutputRows::All => return Ok(x),
             _ => Index::Last,
         };
         self.op(GetRows { index }, &[x])

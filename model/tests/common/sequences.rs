@@ -40,7 +40,7 @@ impl Drop for States<'_> {
 }
 
 fn compile(model: &Model, rows: usize, states: &[States<'_>]) -> Box<dyn Program> {
-    let plan = model.backend().plan(model.recipe().graph(rows, Head::Sample).unwrap()).unwrap();
+    let plan = model.backend().plan(model.recipe().graph(rows, Head::SAMPLE).unwrap()).unwrap();
     let bound = |states: &States<'_>| -> Vec<StorageId> {
         let storage = |tensor: &Tensor| match tensor.kind {
             Kind::State(_) => states.get(&tensor.name),

@@ -67,7 +67,7 @@ impl Runner {
 
     /// Takes a step on the activations of the stage before; returns its output, if it has one.
     fn step(&mut self, rows: usize, head: Head, params: &StepParams, hidden: &[f32]) -> Vec<f32> {
-        if self.stage.head && self.stage.blocks.is_empty() && head == Head::None {
+        if self.stage.head && self.stage.blocks.is_empty() && head == Head::NONE {
             return Vec::new();
         }
         if !self.programs.contains_key(&(rows, head)) {
@@ -81,7 +81,7 @@ impl Runner {
         }
         compiled.program.step(params).unwrap();
         let Some((output, cols)) = compiled.output else { return Vec::new() };
-        let rows = if head == Head::Logits && self.stage.head { 1 } else { rows };
+        let rows = if head == Head::LOGITS && self.stage.head { 1 } else { rows };
         let mut values = vec![0f32; rows * cols];
         let bytes = bytemuck::cast_slice_mut(&mut values);
         block_on(read_rows(&*self.backend, output, 0, rows, bytes, &NativeHost::default())).unwrap();
@@ -158,12 +158,12 @@ pub fn stages(name: &str, backend: &Rc<dyn Backend>, limit: f64) {
 
         // The prompt is computed in two parts, of which the second does not fill its rows, and then token by token.
         tell(&stages, 0, prompt);
-        step(&mut stages, 8, Head::None, &StepParams::at(0, 8));
-        step(&mut stages, 4, Head::Greedy, &StepParams::at(8, 3));
+        step(&mut stages, 8, Head::NONE, &StepParams::at(0, 8));
+        step(&mut stages, 4, Head::GREEDY, &StepParams::at(8, 3));
         let mut found = vec![chosen(&stages, prompt.len())];
         for position in prompt.len()..prompt.len() + TOKENS - 1 {
             tell(&stages, position, &found[found.len() - 1..]);
-            step(&mut stages, 1, Head::Greedy, &StepParams::at(position as u32, 1));
+            step(&mut stages, 1, Head::GREEDY, &StepParams::at(position as u32, 1));
             found.push(chosen(&stages, position + 1));
         }
         assert_eq!(found, generated, "{name} as {cut:?}");
@@ -173,7 +173,7 @@ pub fn stages(name: &str, backend: &Rc<dyn Backend>, limit: f64) {
         let mut found = Vec::new();
         for first in (0..tokens.len()).step_by(8) {
             let rows = (tokens.len() - first).min(8);
-            let values = step(&mut stages, 8, Head::AllLogits, &StepParams::at(first as u32, rows as u32));
+            let values = step(&mut stages, 8, Head::LOGITS.of_all_rows(), &StepParams::at(first as u32, rows as u32));
             found.extend(&values[..rows * n_vocab]);
         }
         if limit > 0.0 {
@@ -184,7 +184,7 @@ pub fn stages(name: &str, backend: &Rc<dyn Backend>, limit: f64) {
         }
         rewind(&stages);
         tell(&stages, 0, &tokens[..8]);
-        let last = step(&mut stages, 8, Head::Logits, &StepParams::at(0, 8));
+        let last = step(&mut stages, 8, Head::LOGITS, &StepParams::at(0, 8));
         assert!(nmse(&last, &logits[7 * n_vocab..8 * n_vocab]) <= limit, "{name} as {cut:?}: logits of the last row");
         for Runner { states, .. } in &stages {
             states.values().for_each(|id| backend.destroy(*id));

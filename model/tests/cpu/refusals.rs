@@ -81,8 +81,8 @@ fn texts_of_embedding_models_and_embeddings_of_others() {
     let recipe = |file: &str| Recipe::new(&Gguf::from_bytes(&models(&format!("fixtures/{file}.gguf"))).unwrap(), None);
     for (file, name) in [("bert-mean", "bert"), ("qwen3-embed-last", "qwen3")] {
         let encoder = recipe(file).unwrap();
-        assert_eq!(encoder.head(), Head::Embedding);
-        for head in [Head::None, Head::Greedy, Head::Logits] {
+        assert_eq!(encoder.head(), Head::EMBEDDING);
+        for head in [Head::NONE, Head::GREEDY, Head::LOGITS] {
             refused(encoder.graph(1, head).unwrap_err(), &[name, "makes embeddings and no text"]);
         }
         let backend = Rc::new(Cpu::new(Options { fast: true, ..Default::default() }));
@@ -90,7 +90,7 @@ fn texts_of_embedding_models_and_embeddings_of_others() {
         refused(Session::new(model).err().unwrap(), &["makes embeddings and no text"]);
     }
     let text = recipe("llama-q8_0").unwrap();
-    refused(text.graph(1, Head::Embedding).unwrap_err(), &["llama", "no pooling", "mean, cls, last or none"]);
+    refused(text.graph(1, Head::EMBEDDING).unwrap_err(), &["llama", "no pooling", "mean, cls, last or none"]);
     let backend = Rc::new(Cpu::new(Options { fast: true, ..Default::default() }));
     refused(Embedder::new(load(models("fixtures/llama-q8_0.gguf"), None, backend)).err().unwrap(), &["no pooling"]);
 }
