@@ -32,6 +32,7 @@ impl DeviceArgs {
             }),
             webgl_max_texture_size: self.max_texture_size,
             cpu_threads: self.threads,
+            candidates: Vec::new(),
             without: Vec::new(),
             tuned: Rc::new(tune::winners(self)),
             proven: Rc::new(proven::read(self)),

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use backend_api::{Backend, Pace};
 use model::{
     Batch, ByteSource, ChatError, ChatTemplate, Embedder, Embedding, GenerateOptions, Generation, Gguf, Host, KvCache,
-    Message, Metadata, Model, Piece, Pooling, Recipe, SavedRequest, Seam, Session, Sessions, Stage, StageSession,
+    Message, Metadata, Model, Piece, Pooling, Recipe, Run, Seam, Sequence, Session, Sessions, Stage, StageSession,
     Tokenizer, TokenizerError,
 };
 
@@ -446,7 +446,42 @@ impl Engine {
         options: &GenerateOptions,
         on_piece: &mut dyn FnMut(Piece<'_>),
     ) -> Result<Generation, EngineError> {
-        Ok(session.generate_after(tokens, options, self.tokenizer.as_deref().ok(), &*self.host, on_piece).await?)
+        let mut sequence = self.sequence(tokens, options)?;
+        self.run(session, &mut sequence, on_piece).await?;
+        Ok(sequence.into_generation(on_piece))
+    }
+
+    /// Makes the sequence that continues a text, to be run by [`Self::run`].
+    ///
+    /// *Errors*: options out of range; a text that does not fit the context.
+    pub fn sequence(&self, tokens: &[u32], options: &GenerateOptions) -> Result<Sequence, EngineError> {
+        let sizes = self.model.recipe().sizes();
+        Ok(Sequence::new(tokens, options, self.tokenizer.as_deref().ok(), sizes)?)
+    }
+
+    /// Runs a sequence in a session until it ends.
+    ///
+    /// *Errors*: as [`Session::generate`].
+    pub async fn run(
+        &self,
+        session: &mut Session,
+        sequence: &mut Sequence,
+        on_piece: &mut dyn FnMut(Piece<'_>),
+    ) -> Result<(), EngineError> {
+        Ok(session.run(sequence, self.tokenizer.as_deref().ok(), &*self.host, on_piece).await?)
+    }
+
+    /// Begins to run a sequence in a session. The caller [advances](Run::advance) it, and may leave it at any time.
+    ///
+    /// *Errors*: as [`Session::generate`].
+    pub async fn begin<'r>(
+        &'r self,
+        session: &'r mut Session,
+        sequence: &'r mut Sequence,
+        on_piece: &mut dyn FnMut(Piece<'_>),
+    ) -> Result<Run<'r>, EngineError> {
+        let tokenizer = self.tokenizer.as_deref().ok();
+        Ok(Run::begin(session, sequence, tokenizer, &*self.host, on_piece).await?)
     }
 
     /// Generates the continuation of the text called `name`. Reuses the longest common beginning that any of the
@@ -462,19 +497,11 @@ impl Engine {
         on_piece: &mut dyn FnMut(Piece<'_>),
     ) -> Result<Generation, EngineError> {
         sessions.turn_to(name, tokens, &*self.host).await?;
-        let generation = self.generate(sessions.session_mut(), tokens, options, on_piece).await?;
-        note(sessions, tokens, options, &generation);
-        Ok(generation)
+        let mut sequence = self.sequence(tokens, options)?;
+        self.run(sessions.session_mut(), &mut sequence, on_piece).await?;
+        sessions.note(&sequence);
+        Ok(sequence.into_generation(on_piece))
     }
-}
-
-/// Records a generation after the current text of `sessions`. `prompt` ends with the tokens of `options.done`.
-pub(crate) fn note(sessions: &mut Sessions, prompt: &[u32], options: &GenerateOptions, generation: &Generation) {
-    let begin = prompt.len() - options.done.len().min(prompt.len());
-    let text = [&prompt[..begin], &generation.tokens].concat();
-    let has_dropped = generation.overflow.is_some_and(|overflow| overflow.dropped_tokens > 0);
-    let request = (!has_dropped).then(|| SavedRequest::of(options, begin, Some(generation.finish)));
-    sessions.note(generation.context(&text).into_owned(), options.sampling, request);
 }
 
 pub(crate) async fn read(

@@ -62,10 +62,10 @@ pub use model::{
     Adjust, AllowFuture, ByteSource, BytesSource, CallForm, ChatError, ChatOptions, ChatTemplate, Constraint,
     DraftError, Embedder, Embedding, Fault, Files, Finish, Footprint, GenerateOptions, Generation, Gguf, GgufError,
     Head, KvCache, LoadTimes, LogProb, LogProbEntry, MAX_TOP, Message, Metadata, Model, ModelError, OutputRows,
-    Overflow, Overflowed, Part, Parts, Piece, Pooling, Preface, Recipe, Sampling, SavedRequest, Saving, Seam, Session,
-    SessionInfo, Sessions, Snapshot, SnapshotError, SnapshotSink, SourceError, SplitError, Stage, StageError,
-    StageOutput, StageSession, StageStep, StreamDecoder, TokenChoice, TokenEntry, Tokenizer, TokenizerError, ToolCall,
-    ToolChoice, call_arguments,
+    Overflow, Overflowed, Part, Parts, Piece, Pooling, Preface, Recipe, Run, Sampling, SavedRequest, Saving, Seam,
+    Sequence, Session, SessionInfo, Sessions, Snapshot, SnapshotError, SnapshotSink, SourceError, SplitError, Stage,
+    StageError, StageOutput, StageSession, StageStep, StreamDecoder, TokenChoice, TokenEntry, Tokenizer,
+    TokenizerError, ToolCall, ToolChoice, call_arguments,
 };
 
 pub use builder::EngineBuilder;

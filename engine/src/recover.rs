@@ -10,7 +10,7 @@ mod tests;
 use std::rc::Rc;
 
 use backend_api::{Backend, Error};
-use model::{ByteSource, GenerateOptions, Generation, ModelError, Piece, Session};
+use model::{ByteSource, GenerateOptions, Generation, ModelError, Piece, Sequence, Session};
 
 use crate::engine::{Engine, EngineOptions, read};
 use crate::error::EngineError;
@@ -75,6 +75,24 @@ impl Engine {
         generate: &GenerateOptions,
         on_event: &mut dyn FnMut(Event<'_>),
     ) -> Result<Generation, EngineError> {
+        let mut sequence = self.sequence(tokens, generate)?;
+        self.run_surviving(source, options, session, &mut sequence, &mut |_| false, on_event).await?;
+        Ok(sequence.into_generation(&mut |piece| on_event(Event::Piece(piece))))
+    }
+
+    /// Runs a sequence until it ends or `pauses` returns true, which is asked after each step of a prompt and whenever
+    /// there are new tokens. Survives the loss of the device as [`Self::generate_surviving`] does.
+    ///
+    /// *Errors*: as [`Self::generate_surviving`].
+    pub async fn run_surviving(
+        &mut self,
+        source: &dyn ByteSource,
+        options: &EngineOptions,
+        session: &mut Session,
+        sequence: &mut Sequence,
+        pauses: &mut dyn FnMut(&Sequence) -> bool,
+        on_event: &mut dyn FnMut(Event<'_>),
+    ) -> Result<(), EngineError> {
         let host = self.shared_host();
         let mut without = options.select.without.clone();
         let open = async |lost: &Lost| {
@@ -87,42 +105,31 @@ impl Engine {
             let select_options = SelectOptions { without, proven, ..options.select.clone() };
             select(Some(&recipe), &select_options, &*host).await
         };
-        self.surviving(source, options, session, tokens, generate, on_event, open).await
+        self.survive((source, options), session, sequence, pauses, on_event, open).await
     }
 
-    /// Runs a generation that survives losses, with backends that `open` supplies.
-    #[expect(clippy::too_many_arguments, reason = "it is private, and each is another thing")]
-    pub(crate) async fn surviving(
+    /// Runs a sequence that survives losses, with backends that `open` supplies.
+    pub(crate) async fn survive(
         &mut self,
-        source: &dyn ByteSource,
-        options: &EngineOptions,
+        loaded: (&dyn ByteSource, &EngineOptions),
         session: &mut Session,
-        tokens: &[u32],
-        generate: &GenerateOptions,
+        sequence: &mut Sequence,
+        pauses: &mut dyn FnMut(&Sequence) -> bool,
         on_event: &mut dyn FnMut(Event<'_>),
         mut open: impl AsyncFnMut(&Lost) -> Result<(Rc<dyn Backend>, Report), EngineError>,
-    ) -> Result<Generation, EngineError> {
-        let (mut text, mut done) = (tokens.to_vec(), generate.done.clone());
+    ) -> Result<(), EngineError> {
         let mut losses = 0;
         loop {
-            let mut fresh = Vec::new();
-            let now = GenerateOptions { done: done.clone(), ..generate.clone() };
-            let ended = self
-                .generate(session, &text, &now, &mut |piece| {
-                    fresh.extend(piece.token);
-                    on_event(Event::Piece(piece));
-                })
-                .await;
-            let error = match ended {
+            let before = sequence.tokens().len();
+            let mut on_piece = |piece: Piece<'_>| on_event(Event::Piece(piece));
+            let error = match self.run_until(session, sequence, pauses, &mut on_piece).await {
                 Err(error) if error.lost().is_some() => error,
                 ended => return ended,
             };
             let start = self.host().now_ms();
-            if !fresh.is_empty() {
+            if sequence.tokens().len() > before {
                 losses = 0;
             }
-            text.extend(&fresh);
-            done.extend(&fresh);
             let reason = error.lost().unwrap_or_default().to_owned();
             let from = self.rung();
             let mut error = Some(error);
@@ -132,7 +139,7 @@ impl Engine {
                     return Err(lost);
                 }
                 let lost = Lost { rung: self.report().chosen, again: losses > 1 };
-                match self.take_over(source, options, session, (&text, generate), &lost, &mut open).await {
+                match self.take_over(loaded, session, sequence, &lost, &mut open).await {
                     Err(again) if again.lost().is_some() || again.is_out_of_memory() => error = Some(again),
                     taken => taken?,
                 }
@@ -142,20 +149,36 @@ impl Engine {
         }
     }
 
+    /// Runs a sequence until it ends or `pauses` returns true.
+    async fn run_until(
+        &self,
+        session: &mut Session,
+        sequence: &mut Sequence,
+        pauses: &mut dyn FnMut(&Sequence) -> bool,
+        on_piece: &mut dyn FnMut(Piece<'_>),
+    ) -> Result<(), EngineError> {
+        let mut run = self.begin(session, sequence, on_piece).await?;
+        while run.advance(on_piece).await? {
+            if pauses(run.sequence()) {
+                return Ok(run.pause(on_piece).await?);
+            }
+        }
+        Ok(())
+    }
+
     /// Loads the model on another device, and recomputes there the text's states.
     async fn take_over(
         &mut self,
-        source: &dyn ByteSource,
-        options: &EngineOptions,
+        (source, options): (&dyn ByteSource, &EngineOptions),
         session: &mut Session,
-        (text, generate): (&[u32], &GenerateOptions),
+        sequence: &Sequence,
         lost: &Lost,
         open: &mut impl AsyncFnMut(&Lost) -> Result<(Rc<dyn Backend>, Report), EngineError>,
     ) -> Result<(), EngineError> {
         let (backend, report) = open(lost).await?;
         self.move_to(backend, report, source, options).await?;
         let mut here = self.session()?;
-        here.replay(session, text, generate, self.host()).await?;
+        here.replay(session, sequence, self.host()).await?;
         *session = here;
         Ok(())
     }

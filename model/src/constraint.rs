@@ -8,7 +8,6 @@ use std::rc::Rc;
 
 use crate::adjust::Adjust;
 use crate::error::ModelError;
-use crate::generate::Sink;
 use crate::session::Session;
 
 /// Bias of a token that cannot come next. It exceeds every logit, so the token's probability is 0. It is finite, since
@@ -58,14 +57,19 @@ impl Mask {
 
     /// Writes the mask of the tokens that may follow the answer so far, for the next step. Returns whether there are
     /// any; if not, the answer ends.
-    pub async fn write(&mut self, session: &mut Session, sink: &Sink<'_>) -> Result<bool, ModelError> {
+    pub async fn write(
+        &mut self,
+        session: &mut Session,
+        answer: &[u32],
+        stop_tokens: &[u32],
+    ) -> Result<bool, ModelError> {
         self.bits.fill(0);
-        let may_end = self.constraint.allow(&sink.tokens, &mut self.bits).await?;
-        self.set_all(sink.stop_tokens(), false);
+        let may_end = self.constraint.allow(answer, &mut self.bits).await?;
+        self.set_all(stop_tokens, false);
         let n_vocab = self.row.len();
         let goes_on = (0..n_vocab).any(|id| self.is_set(id));
         match (goes_on, may_end) {
-            (true, true) => self.set_all(sink.stop_tokens(), true),
+            (true, true) => self.set_all(stop_tokens, true),
             (true, false) => {}
             (false, true) => return Ok(false),
             (false, false) => {

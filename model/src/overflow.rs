@@ -175,6 +175,11 @@ impl Room {
         }
     }
 
+    /// Returns the number of shifts.
+    pub fn times(&self) -> usize {
+        self.times
+    }
+
     /// Returns the report of the shifts so far, if there were any; they took `ms` milliseconds.
     pub fn so_far(&self, ms: f64) -> Option<Overflowed> {
         let Room { policy, times, .. } = *self;

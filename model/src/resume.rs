@@ -9,7 +9,7 @@ use backend_api::{StepParams, StorageId, Update};
 use crate::arch::{HISTORY, Head};
 use crate::error::ModelError;
 use crate::overflow::Room;
-use crate::request::GenerateOptions;
+use crate::sequence::Sequence;
 use crate::session::{Session, common_prefix, no_storage};
 use crate::snapshot::{Header, Rows, Snapshot, SnapshotError};
 
@@ -187,21 +187,15 @@ impl Session {
         ended.map(|()| states)
     }
 
-    /// Recomputes the text of an interrupted generation, from a session of the same model whose device may be lost. It
-    /// takes the same steps, so that states are the same to the last bit on the same device. `text` is the whole text
-    /// with all dropped tokens. Its last token is left to [`Self::generate_after`], as is a context that was just
-    /// shifted. The text of this session is replaced.
+    /// Recomputes the text of a sequence, from a session of the same model whose device may be lost. It takes the same
+    /// steps, so that states are the same to the last bit on the same device. The last token is left to the next
+    /// [run](crate::Run), as is a context that was just shifted. The text of this session is replaced.
     ///
     /// *Errors*: as [`Self::generate`]; the device was lost.
-    pub async fn replay(
-        &mut self,
-        lost: &Session,
-        text: &[u32],
-        options: &GenerateOptions,
-        host: &dyn Host,
-    ) -> Result<(), ModelError> {
+    pub async fn replay(&mut self, lost: &Session, sequence: &Sequence, host: &dyn Host) -> Result<(), ModelError> {
         self.rewind(0);
-        let room = Room::new(options.overflow, text.len(), self.n_ctx())?;
+        let text = sequence.text();
+        let room = Room::new(sequence.options.overflow, text.len(), self.n_ctx())?;
         let context = room.context(text);
         let tokens = match (context.split_last(), room.since(text.len())) {
             (None, _) | (_, Some(0)) => &[],
@@ -218,7 +212,7 @@ impl Session {
             run::turn(self.pace.as_mut(), host).await;
         }
         let rest = &tokens[self.position()..];
-        self.advance(rest, Head::NONE, &StepParams::at(0, 1), host).await.map(|_| ())
+        self.advance(rest, host).await
     }
 
     /// Checks that a snapshot can be loaded into this session.

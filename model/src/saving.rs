@@ -6,8 +6,7 @@ use std::rc::Rc;
 use backend_api::run::Host;
 
 use crate::error::ModelError;
-use crate::generate::Finish;
-use crate::request::{GenerateOptions, SavedRequest};
+use crate::sequence::Sequence;
 use crate::session::Session;
 use crate::snapshot::Snapshot;
 
@@ -42,11 +41,8 @@ impl fmt::Debug for Saving {
 }
 
 /// Saver of a generation.
-pub(crate) struct Saver<'a> {
-    saving: &'a Saving,
-    options: &'a GenerateOptions,
-    /// The original prompt, without generated tokens.
-    prompt: Vec<u32>,
+pub(crate) struct Saver {
+    saving: Saving,
     last_ms: f64,
     /// Number of generated tokens in the last snapshot.
     last: Option<usize>,
@@ -54,18 +50,9 @@ pub(crate) struct Saver<'a> {
     failed: bool,
 }
 
-impl<'a> Saver<'a> {
-    /// Starts to save a text that begins with the tokens `there`, followed by a prompt.
-    pub fn new(
-        saving: &'a Saving,
-        there: &[u32],
-        prompt: &[u32],
-        options: &'a GenerateOptions,
-        now_ms: f64,
-    ) -> Saver<'a> {
-        let mut prompt = [there, prompt].concat();
-        prompt.truncate(prompt.len().saturating_sub(options.done.len()));
-        Saver { saving, options, prompt, last_ms: now_ms, last: None, failed: false }
+impl Saver {
+    pub fn new(saving: Saving, now_ms: f64) -> Saver {
+        Saver { saving, last_ms: now_ms, last: None, failed: false }
     }
 
     /// Returns whether it is time for another snapshot of a text with so many generated tokens.
@@ -76,30 +63,28 @@ impl<'a> Saver<'a> {
             && self.saving.sink.is_ready()
     }
 
-    /// Saves the prompt followed by these generated tokens.
+    /// Saves a sequence whose states a session has.
     ///
     /// *Errors*: the device was lost. Other failures end the saving, not the generation.
     pub async fn save(
         &mut self,
         session: &mut Session,
-        generated: &[u32],
-        finish: Option<Finish>,
+        sequence: &Sequence,
         host: &dyn Host,
     ) -> Result<(), ModelError> {
-        if self.failed || self.prompt.is_empty() {
+        if self.failed || sequence.prompt_tokens() == 0 {
             return Ok(());
         }
-        let text = [&self.prompt[..], generated].concat();
-        match session.export(&text, self.saving.sink.position(), host).await {
+        match session.export(sequence.text(), self.saving.sink.position(), host).await {
             Ok(mut snapshot) => {
-                snapshot.set_sampling(self.options.sampling);
-                snapshot.set_request(SavedRequest::of(self.options, self.prompt.len(), finish));
+                snapshot.set_sampling(sequence.options.sampling);
+                sequence.request().into_iter().for_each(|request| snapshot.set_request(request));
                 self.saving.sink.take(snapshot);
             }
             Err(ModelError::Backend(lost @ backend_api::Error::Lost(_))) => return Err(lost.into()),
             Err(_) => self.failed = true,
         }
-        (self.last_ms, self.last) = (host.now_ms(), Some(generated.len()));
+        (self.last_ms, self.last) = (host.now_ms(), Some(sequence.tokens().len()));
         Ok(())
     }
 }

@@ -1,6 +1,6 @@
 //! Session of a model: its KV cache, token history, and the programs that advance them.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
 use std::rc::Rc;
 
 use backend_api::{Kind, Pace, Plan, Program, StepParams, StorageId, Tensor, TensorId};
@@ -27,6 +27,31 @@ struct Compiled {
     output: Option<StorageId>,
     /// Outputs with the chosen token's probabilities.
     told: Option<Told<StorageId>>,
+}
+
+/// A prompt that is being computed.
+pub(crate) struct Prefill {
+    tokens: Vec<u32>,
+    /// Tokens of the submitted steps.
+    done: usize,
+    /// Steps that are left: the rows of the program, and how many of them are used.
+    steps: VecDeque<(usize, usize)>,
+    /// Whether recurrent states are copied before the last step.
+    copies: bool,
+    /// Output of the last step.
+    head: Head,
+}
+
+impl Prefill {
+    /// Returns whether there are steps left.
+    pub fn is_left(&self) -> bool {
+        !self.steps.is_empty()
+    }
+
+    /// Returns the number of tokens of the prompt.
+    pub fn tokens(&self) -> usize {
+        self.tokens.len()
+    }
 }
 
 /// State of one sequence. Several sessions can share a model.
@@ -366,51 +391,59 @@ impl Session {
         sampling: &StepParams,
         host: &dyn Host,
     ) -> Result<usize, ModelError> {
-        Ok(self.prefill_while(tokens, (head, sampling), host, &mut || true).await?.unwrap_or_default())
+        let mut prefill = self.prefill_steps(tokens, 0, head, host).await?;
+        let mut rows = 0;
+        while prefill.is_left() {
+            rows = self.prefill_step(&mut prefill, sampling, host).await?;
+        }
+        Ok(rows)
     }
 
-    /// Adds tokens as [`Self::prefill`] does, and calls `goes_on` between the steps. If it returns false, stops and
-    /// returns nothing; the text then has the tokens of the submitted steps.
-    pub(crate) async fn prefill_while(
+    /// Prepares for more tokens as [`Self::begin`] does, and plans the steps that compute them. The last `again` tokens
+    /// were decoded before, and are computed one by one in the same way. The last step has the given head.
+    pub(crate) async fn prefill_steps(
         &mut self,
         tokens: &[u32],
-        (head, sampling): (Head, &StepParams),
+        again: usize,
+        head: Head,
         host: &dyn Host,
-        goes_on: &mut dyn FnMut() -> bool,
-    ) -> Result<Option<usize>, ModelError> {
+    ) -> Result<Prefill, ModelError> {
         self.begin(tokens, host).await?;
-        let (front, last) = tokens.split_at(tokens.len() - self.last_apart(tokens.len(), head));
-        if last.is_empty() {
-            return self.advance_while(tokens, (head, sampling), host, goes_on).await;
-        }
-        if self.advance_while(front, (Head::NONE, sampling), host, goes_on).await?.is_none() {
-            return Ok(None);
-        }
-        let backend = self.model.backend().clone();
-        self.rewritten.copy(&*backend, host).await?;
-        self.advance(last, head, sampling, host).await.map(Some)
-    }
-
-    /// Adds a prompt, and then tokens that were decoded after it, one by one as before. Calls `goes_on` between the
-    /// steps. Returns the rows of the last step's program, or nothing if `goes_on` returned false.
-    pub(crate) async fn prefill_again(
-        &mut self,
-        prompt: &[u32],
-        decoded: &[u32],
-        (head, sampling): (Head, &StepParams),
-        host: &dyn Host,
-        goes_on: &mut dyn FnMut() -> bool,
-    ) -> Result<Option<usize>, ModelError> {
-        let (front, apart) = prompt.split_at(prompt.len() - self.last_apart(prompt.len(), head));
-        let (last, before) = decoded.split_last().ok_or(ModelError::EmptyPrompt)?;
-        let parts = [front, apart].into_iter().filter(|part| !part.is_empty()).chain(before.chunks(1));
-        for part in parts {
-            if self.prefill_while(part, (Head::NONE, &StepParams::at(0, 1)), host, goes_on).await?.is_none() {
-                return Ok(None);
+        let prompt = tokens.len() - again;
+        let apart = self.last_apart(prompt, head);
+        let parts = [prompt - apart, apart].into_iter().chain(std::iter::repeat_n(1, again));
+        let (mut steps, mut room) = (VecDeque::new(), self.n_ctx() - self.position());
+        for mut left in parts {
+            let most = self.most_rows(left);
+            while left > 0 {
+                let (program, rows) = next_bucket(left, most, room);
+                steps.push_back((program, rows));
+                (left, room) = (left - rows, room - rows);
             }
         }
-        self.begin(&[*last], host).await?;
-        self.advance(&[*last], head, sampling, host).await.map(Some)
+        // The states before the last token are a checkpoint, unless tokens were decoded after it.
+        let copies = apart > 0 && again == 0;
+        Ok(Prefill { tokens: tokens.to_vec(), done: 0, steps, copies, head })
+    }
+
+    /// Submits the next step of a prompt; returns the rows of its program.
+    pub(crate) async fn prefill_step(
+        &mut self,
+        prefill: &mut Prefill,
+        sampling: &StepParams,
+        host: &dyn Host,
+    ) -> Result<usize, ModelError> {
+        let Some((program, rows)) = prefill.steps.pop_front() else { return Ok(0) };
+        let is_last = prefill.steps.is_empty();
+        if is_last && prefill.copies {
+            let backend = self.model.backend().clone();
+            self.rewritten.copy(&*backend, host).await?;
+        }
+        let head = if is_last { prefill.head } else { Head::NONE };
+        let now = prefill.done..prefill.done + rows;
+        prefill.done = now.end;
+        self.step(program, head, &prefill.tokens[now], sampling, host).await?;
+        Ok(program)
     }
 
     /// Waits for the copy of recurrent states (checkpoint) that a prompt began to make.
@@ -419,40 +452,32 @@ impl Session {
         Ok(self.rewritten.settle(&*backend, host).await?)
     }
 
-    /// Runs the steps of tokens that are in the history already. Returns the rows of the last step's program.
-    pub(crate) async fn advance(
+    /// Submits a step of tokens that are in the history already.
+    async fn step(
         &mut self,
-        tokens: &[u32],
+        program: usize,
         head: Head,
+        tokens: &[u32],
         sampling: &StepParams,
         host: &dyn Host,
-    ) -> Result<usize, ModelError> {
-        Ok(self.advance_while(tokens, (head, sampling), host, &mut || true).await?.unwrap_or_default())
+    ) -> Result<(), ModelError> {
+        let params = StepParams { position: self.position() as u32, rows: tokens.len() as u32, ..*sampling };
+        self.submit(program, head, &params, host).await?;
+        self.tokens.extend(tokens);
+        run::turn(self.pace.as_mut(), host).await;
+        Ok(())
     }
 
-    /// Runs the steps of [`Self::advance`], and calls `goes_on` between them. Returns nothing if it returned false.
-    async fn advance_while(
-        &mut self,
-        tokens: &[u32],
-        (head, sampling): (Head, &StepParams),
-        host: &dyn Host,
-        goes_on: &mut dyn FnMut() -> bool,
-    ) -> Result<Option<usize>, ModelError> {
-        let (mut left, mut last, most) = (tokens, 0, self.most_rows(tokens.len()));
+    /// Computes tokens that are in the history already, without an output.
+    pub(crate) async fn advance(&mut self, tokens: &[u32], host: &dyn Host) -> Result<(), ModelError> {
+        let (mut left, most) = (tokens, self.most_rows(tokens.len()));
         while !left.is_empty() {
-            if last > 0 && !goes_on() {
-                return Ok(None);
-            }
-            let (bucket, rows) = self.bucket(left.len(), most);
+            let (program, rows) = self.bucket(left.len(), most);
             let (now, later) = left.split_at(rows);
-            let head = if later.is_empty() { head } else { Head::NONE };
-            let params = StepParams { position: self.position() as u32, rows: rows as u32, ..*sampling };
-            self.submit(bucket, head, &params, host).await?;
-            self.tokens.extend(now);
-            (left, last) = (later, bucket);
-            run::turn(self.pace.as_mut(), host).await;
+            self.step(program, Head::NONE, now, &StepParams::at(0, 1), host).await?;
+            left = later;
         }
-        Ok(Some(last))
+        Ok(())
     }
 
     /// Prepares for more tokens: restores recurrent states to the end of the text, and writes the tokens to the
@@ -463,7 +488,7 @@ impl Session {
         if !self.rewritten.are_at(self.position()) {
             let checkpoint = self.rewritten.restore(&**self.model.backend(), self.position())?;
             let text = self.tokens.split_off(checkpoint);
-            self.advance(&text, Head::NONE, &StepParams::at(0, 1), host).await?;
+            self.advance(&text, host).await?;
         }
         self.write_history(tokens)
     }

@@ -9,6 +9,7 @@ use backend_api::run::Host;
 use crate::batch::Batch;
 use crate::error::ModelError;
 use crate::request::{Sampling, SavedRequest};
+use crate::sequence::Sequence;
 use crate::session::{Session, common_prefix};
 use crate::snapshot::Snapshot;
 
@@ -250,13 +251,13 @@ impl Sessions {
         Ok(())
     }
 
-    /// Records the current sequence after a generation: all of its tokens, its sampling parameters and, if no tokens
-    /// were dropped, its request.
-    pub fn note(&mut self, tokens: Vec<u32>, sampling: Sampling, request: Option<SavedRequest>) {
+    /// Records the current sequence after it ran: the tokens of its context, how they are chosen and, if none were
+    /// dropped, its request.
+    pub fn note(&mut self, sequence: &Sequence) {
         let text = &mut self.seats[self.at].text;
-        text.tokens = tokens;
-        text.sampling = Some(sampling);
-        text.request = request;
+        text.tokens = sequence.context().into_owned();
+        text.sampling = Some(sequence.sampling());
+        text.request = sequence.request();
     }
 
     /// Returns a snapshot of a sequence; nothing if it does not exist.

@@ -53,7 +53,10 @@ fn generate(
         let generate = GenerateOptions { max_tokens: Some(24), fetch_interval, ..engine.generate_options() };
         let mut on_event = |event: Event<'_>| recovered += usize::from(matches!(event, Event::Recovered(_)));
         let open = async |_: &_| Ok((next.clone(), Report::given(next.info())));
-        engine.surviving(&source, &options, &mut session, &text, &generate, &mut on_event, open).await
+        let mut sequence = engine.sequence(&text, &generate)?;
+        let loaded = (&source as &dyn ByteSource, &options);
+        engine.survive(loaded, &mut session, &mut sequence, &mut |_| false, &mut on_event, open).await?;
+        Ok(sequence.into_generation(&mut |_| {}))
     };
     let generation = block_on(all());
     (generation, [begun.get(), fault.calls.get()], recovered)

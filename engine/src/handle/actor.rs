@@ -122,11 +122,11 @@ impl Actor {
         match job {
             Job::Generate { request, told, place } => {
                 self.opened.engine.tell_time();
-                let texts = match &self.work {
-                    Work::Texts(sessions) => Ok(sessions.as_ref()),
+                let is_text = match &self.work {
+                    Work::Texts(_) => Ok(()),
                     Work::Vectors(_) => Err(ModelError::NoText { architecture: self.facts().architecture }.into()),
                 };
-                let text = Text::admit(request, told, place, &self.opened.engine, texts);
+                let text = Text::admit(request, told, place, &self.opened.engine, is_text);
                 self.push(text.map(|text| Task::Text(Box::new(text))));
             }
             Job::Embed { request, told, place } => {
@@ -179,7 +179,7 @@ impl Actor {
             });
             let used: Vec<&str> = begun.chain(beside).map(Text::name).collect();
             self.count += 1;
-            let known = name(sessions, text.prompt(), |name| used.contains(&name));
+            let known = name(sessions, text.sequence().text(), |name| used.contains(&name));
             text.begin(known.unwrap_or_else(|| self.count.to_string()));
         }
     }
@@ -190,10 +190,11 @@ impl Actor {
             self.begin(text, &[]);
         }
         match (task, &mut self.work) {
-            (Task::Text(mut text), Work::Texts(sessions)) => {
+            (Task::Text(text), Work::Texts(sessions)) => {
                 // A turn is only cut short if other requests exist.
                 let others = || self.shared.requests.load(Ordering::Relaxed) > 1;
-                text.turn(&mut self.opened, sessions, self.slice, others).then_some(Task::Text(text))
+                let text = text.turn(&mut self.opened, sessions, self.slice, &others);
+                text.map(|text| Task::Text(Box::new(text)))
             }
             (Task::Vectors(mut vectors), Work::Vectors(embedder)) => {
                 let mut ended = vectors.turn(&self.opened.engine, embedder);

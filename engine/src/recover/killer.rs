@@ -8,7 +8,7 @@ use std::time::Instant;
 
 use backend_api::Backend;
 use backend_api::run::NativeHost;
-use model::{BytesSource, GenerateOptions, Sampling};
+use model::{ByteSource, BytesSource, GenerateOptions, Sampling};
 use rand::rngs::SmallRng;
 use rand::{RngExt, SeedableRng};
 
@@ -121,8 +121,10 @@ fn hold(
             let report = Report::given(backend.info());
             Ok((backend, report))
         };
-        let ended = engine.surviving(&source, &options, &mut session, &text, &generate, &mut on_event, open);
-        text.extend(block_on(ended)?.tokens);
+        let mut answer = engine.sequence(&text, &generate)?;
+        let loaded = (&source as &dyn ByteSource, &options);
+        block_on(engine.survive(loaded, &mut session, &mut answer, &mut |_| false, &mut on_event, open))?;
+        text.extend(answer.tokens());
         calls.extend([(Phase::Prefill, prefilled.unwrap_or_default()), (Phase::Decode, fault.calls.get())]);
     }
     Ok(Held { text, calls, recovered: recovered.into_inner() })

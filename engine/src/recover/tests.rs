@@ -6,7 +6,7 @@ use std::rc::Rc;
 
 use backend_api::Backend;
 use backend_api::run::NativeHost;
-use model::{BytesSource, GenerateOptions, Overflow, Recipe, Sampling, Saving, Snapshot, SnapshotSink};
+use model::{ByteSource, BytesSource, GenerateOptions, Overflow, Recipe, Sampling, Saving, Snapshot, SnapshotSink};
 
 use super::Event;
 #[cfg(any(feature = "webgpu", feature = "webgl"))]
@@ -92,8 +92,10 @@ fn run_on(
             Ok((next, report))
         };
         let prompt = [3, 1, 4, 1, 5, 9, 2];
-        let ended = engine.surviving(&source, &options, &mut session, &prompt, &generate, &mut on_event, open);
-        let generation = block_on(ended)?;
+        let mut text = engine.sequence(&prompt, &generate)?;
+        let loaded = (&source as &dyn ByteSource, &options);
+        block_on(engine.survive(loaded, &mut session, &mut text, &mut |_| false, &mut on_event, open))?;
+        let generation = text.into_generation(&mut |piece| on_event(Event::Piece(piece)));
         assert_eq!(generation.tokens, told, "each token is told once");
         Ok(generation.tokens)
     };

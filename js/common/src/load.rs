@@ -81,6 +81,7 @@ impl LoadOptions {
             webgpu_max_binding: self.webgpu_max_binding,
             webgpu_products,
             cpu_threads: None,
+            candidates: Vec::new(),
             without: Vec::new(),
             tuned: Rc::new(self.tuned()),
             proven: Rc::new(self.proven()),

@@ -3,9 +3,7 @@
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 
-use anygpu_model::{
-    GenerateOptions, Generation, Model, Sampling, SavedRequest, Saving, Session, Sessions, Snapshot, SnapshotSink,
-};
+use anygpu_model::{GenerateOptions, Generation, Model, Sampling, Saving, Session, Sessions, Snapshot, SnapshotSink};
 use backend_api::{Backend, Update};
 
 use super::{Fixture, NativeHost, block_on, load, models};
@@ -44,11 +42,16 @@ pub fn alone(session: &mut Session, prompt: &[u32]) -> Vec<u32> {
 /// Asks in the named session. Returns the answer, and how many tokens of the prompt were computed.
 pub fn ask(sessions: &mut Sessions, name: &str, prompt: &[u32]) -> (Vec<u32>, usize) {
     block_on(sessions.turn_to(name, prompt, &NativeHost::default())).unwrap();
-    let options = options(ANSWER);
-    let Generation { tokens, prompt_tokens, finish, .. } = run(sessions.session_mut(), prompt, &options);
-    let request = SavedRequest::of(&options, prompt.len(), Some(finish));
-    sessions.note([prompt, &tokens].concat(), SAMPLING, Some(request));
+    let Generation { tokens, prompt_tokens, .. } = run_in(sessions, prompt, &options(ANSWER));
     (tokens, prompt_tokens)
+}
+
+/// Generates in the current session, and records the text.
+fn run_in(sessions: &mut Sessions, prompt: &[u32], options: &GenerateOptions) -> Generation {
+    let mut sequence = sessions.session().sequence(prompt, options, None).unwrap();
+    block_on(sessions.session_mut().run(&mut sequence, None, &NativeHost::default(), &mut |_| {})).unwrap();
+    sessions.note(&sequence);
+    sequence.into_generation(&mut |_| {})
 }
 
 /// Conversations that take turns compute only their new tokens, and have the texts of conversations alone.
@@ -94,9 +97,8 @@ pub fn turns(name: &str, backend: &Rc<dyn Backend>) {
         block_on(sessions.turn_to("B", &text, &NativeHost::default())).unwrap();
         let sampling = Sampling::Random { temperature: 50.0, top_k: 0, top_p: 1.0, seed };
         let options = GenerateOptions { sampling, ..options(1) };
-        let Generation { tokens, finish, .. } = run(sessions.session_mut(), &text, &options);
+        let Generation { tokens, .. } = run_in(&mut sessions, &text, &options);
         let whole = [&text[..], &tokens].concat();
-        sessions.note(whole.clone(), sampling, Some(SavedRequest::of(&options, text.len(), Some(finish))));
         block_on(sessions.turn_to("E", &system[..2], &NativeHost::default())).unwrap();
         assert_eq!(sessions.tokens("B"), Some(&whole[..]));
         assert_eq!(sessions.request("B").unwrap().1, sampling);
@@ -171,7 +173,8 @@ pub fn saving(name: &str, backend: &Rc<dyn Backend>) {
             assert_eq!(told, undisturbed[onward.done.len() - untold..], "{name}: told from record {count} on");
             // An imported text can be replayed on another device.
             let (mut moved, text) = (new(), [prompt, &undisturbed].concat());
-            block_on(moved.replay(session, &text, &options(3), &host)).unwrap();
+            let sequence = session.sequence(&text, &options(3), None).unwrap();
+            block_on(moved.replay(session, &sequence, &host)).unwrap();
             let (here, there) = (run(session, &text, &options(3)), run(&mut moved, &text, &options(3)));
             assert_eq!(here.tokens, there.tokens, "{name}: computed again from record {count} on");
         }

@@ -32,13 +32,12 @@ pub(super) fn round(
     let (mut go_on, mut lost) = (Vec::new(), Vec::new());
     for ((text, seat), ended) in texts.into_iter().zip(seats).zip(ended) {
         sessions.select(seat);
-        let Some((generation, goes_on)) = ended else {
-            lost.push(text);
-            continue;
-        };
-        generation.iter().for_each(|generation| text.note(sessions, generation));
-        if goes_on {
-            go_on.push(text);
+        match ended {
+            Err(error) if error.lost().is_some() => lost.push(text),
+            ended => {
+                sessions.note(text.sequence());
+                go_on.extend(text.goes_on(ended));
+            }
         }
     }
     if !lost.is_empty() {
@@ -51,7 +50,7 @@ pub(super) fn round(
 fn seat(texts: &[Text], opened: &Opened, sessions: &mut Sessions) -> Result<Vec<usize>, EngineError> {
     let mut seats = Vec::with_capacity(texts.len());
     for text in texts {
-        block_on(sessions.turn_beside(text.name(), text.context(), &seats, opened.engine.host()))?;
+        block_on(sessions.turn_beside(text.name(), &text.sequence().context(), &seats, opened.engine.host()))?;
         seats.push(sessions.seat());
     }
     Ok(seats)
@@ -66,6 +65,5 @@ fn one_by_one(
     others: &dyn Fn() -> bool,
 ) -> Vec<Text> {
     sessions.keep_seat();
-    let turn = |mut text: Text| text.turn(opened, sessions, slice, others).then_some(text);
-    texts.into_iter().filter_map(turn).collect()
+    texts.into_iter().filter_map(|text| text.turn(opened, sessions, slice, others)).collect()
 }
