@@ -283,6 +283,10 @@ pub struct ContextArgs {
     /// memory]
     #[arg(long, value_name = "TOKENS")]
     pub n_ctx: Option<usize>,
+    /// Take the memory for so many tokens of the KV cache at once, at most the whole context, so that a long text cannot run
+    /// out of memory late [default: it grows with the text]
+    #[arg(long, value_name = "TOKENS")]
+    pub capacity: Option<usize>,
     /// Data type of the KV cache: f32, f16 (half the memory on a GPU), q8_0 (about a quarter), or fewer bits (down to
     /// about a seventh) [default: f32; serve: f16]
     #[arg(long, value_name = "f32|f16|q8_0|q5_1|q5_0|q4_1|q4_0")]

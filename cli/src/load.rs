@@ -73,8 +73,8 @@ impl ContextArgs {
     /// Converts the arguments to the engine's options.
     pub fn options(&self, device: &DeviceArgs) -> EngineOptions {
         let (n_ctx, kv_cache, max_memory) = (self.n_ctx, self.kv_cache.unwrap_or_default(), self.max_memory);
-        let select = device.options();
-        EngineOptions { select, n_ctx, kv_cache, max_memory, ..EngineOptions::default() }
+        let (select, capacity) = (device.options(), self.capacity);
+        EngineOptions { select, n_ctx, capacity, kv_cache, max_memory, ..EngineOptions::default() }
     }
 }
 

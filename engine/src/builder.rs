@@ -80,6 +80,12 @@ impl<'p> EngineBuilder<'p> {
         self
     }
 
+    /// Takes the memory for so many tokens at once: [`EngineOptions::capacity`].
+    pub fn capacity(mut self, tokens: usize) -> EngineBuilder<'p> {
+        self.options.capacity = Some(tokens);
+        self
+    }
+
     /// Sets the dtype of the KV cache: [`EngineOptions::kv_cache`].
     pub fn kv_cache(mut self, kv_cache: KvCache) -> EngineBuilder<'p> {
         self.options.kv_cache = kv_cache;

@@ -16,7 +16,7 @@ use crate::draft::{DraftModel, Drafting, attach};
 use crate::error::EngineError;
 #[cfg(not(target_arch = "wasm32"))]
 use crate::native::seconds;
-use crate::prepare::Prepared;
+use crate::prepare::{Prepared, new_session};
 use crate::report::{Report, Rung};
 use crate::select::{SelectOptions, select_telling};
 use crate::selftest::rate_of;
@@ -30,6 +30,9 @@ pub struct EngineOptions {
     pub select: SelectOptions,
     /// Size of the context in tokens; by default that of training, but at most 2048.
     pub n_ctx: Option<usize>,
+    /// Tokens that the KV cache of a session has room for from the beginning; at most the whole context. By default it is
+    /// small at first and grows with the text, so that a long text may run out of memory late.
+    pub capacity: Option<usize>,
     /// Dtype of the KV cache.
     pub kv_cache: KvCache,
     /// Most memory for weights and states. By default only states are limited: to 512 MiB or four times the weights,
@@ -98,6 +101,8 @@ pub struct Engine {
     host: Rc<dyn Host>,
     /// See [`EngineOptions::rate`].
     rate: Option<f64>,
+    /// See [`EngineOptions::capacity`].
+    capacity: Option<usize>,
     /// See [`EngineOptions::draft`].
     draft: Option<Rc<Model>>,
     prepared: RefCell<Option<Prepared>>,
@@ -189,15 +194,19 @@ impl Engine {
         let tokenizer = Tokenizer::from_metadata(&gguf.metadata).map(Arc::new);
         let drafting = Drafting::read(options, &recipe, tokenizer.as_deref().ok(), &*backend).await?;
         let model = Rc::new(Model::create(recipe, backend)?);
-        let prepared = match options.prepare && options.stage.is_none() {
-            true => {
+        let prepared = match options.stage {
+            None if options.prepare => {
                 progress(Progress::Compiling);
-                let prepared = Prepared::new(&model)?;
+                let prepared = Prepared::new(&model, options.capacity)?;
                 // The first call starts the compilation, which goes on while weights are read.
                 let _ = model.backend().ready()?;
                 Some(prepared)
             }
-            false => None,
+            // If there is too little memory, another candidate may have more.
+            None if model.recipe().pooling().is_none() => {
+                options.capacity.map(|_| new_session(&model, options.capacity)).transpose()?.map(Prepared::Text)
+            }
+            _ => None,
         };
         model.fill(source, &*host, &mut |done, total| progress(Progress::Weights { done, total })).await?;
         let draft = match drafting {
@@ -212,6 +221,7 @@ impl Engine {
             report,
             host,
             rate: options.rate,
+            capacity: options.capacity,
             draft,
             prepared: RefCell::new(prepared),
         })
@@ -328,7 +338,7 @@ impl Engine {
         let prepared = self.prepared.borrow_mut().take_if(|prepared| matches!(prepared, Prepared::Text(_)));
         let mut session = match prepared {
             Some(Prepared::Text(session)) => session,
-            _ => Session::new(self.model.clone())?,
+            _ => new_session(&self.model, self.capacity)?,
         };
         self.shape(&mut session);
         self.have_drafted(&mut session)?;

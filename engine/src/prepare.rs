@@ -19,7 +19,7 @@ impl Prepared {
     /// seconds for each program, so there only the shortest prompt is prepared.
     ///
     /// *Errors*: shader or driver errors, memory, the device was lost.
-    pub fn new(model: &Rc<Model>) -> Result<Prepared, ModelError> {
+    pub fn new(model: &Rc<Model>, capacity: Option<usize>) -> Result<Prepared, ModelError> {
         let info = model.backend().info();
         let prompts = if info.software { &PROMPTS[..1] } else { &PROMPTS };
         if model.recipe().pooling().is_some() {
@@ -27,10 +27,20 @@ impl Prepared {
             prompts.iter().try_for_each(|tokens| embedder.prepare(*tokens))?;
             return Ok(Prepared::Embeddings(embedder));
         }
-        let mut session = Session::new(model.clone())?;
+        let mut session = new_session(model, capacity)?;
         session.set_short_prompt(info.short_prompt);
         prompts.iter().try_for_each(|tokens| session.prepare_prompt(*tokens, Head::GREEDY))?;
         Ok(Prepared::Text(session))
+    }
+}
+
+/// Makes an empty session, with room for so many tokens if a number is given.
+///
+/// *Errors*: as [`Session::new`].
+pub(crate) fn new_session(model: &Rc<Model>, capacity: Option<usize>) -> Result<Session, ModelError> {
+    match capacity {
+        Some(tokens) => Session::with_capacity(model.clone(), tokens),
+        None => Session::new(model.clone()),
     }
 }
 

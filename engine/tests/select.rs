@@ -206,3 +206,17 @@ fn a_backend_of_the_callers_is_used_as_it_is() {
     let generation = block_on(engine.generate(&mut session, &prompt, &options, &mut |_| {})).unwrap();
     assert_eq!(generation.text, ", there was a little dragon named Iris");
 }
+
+#[test]
+fn memory_for_the_whole_context_is_taken_at_once_if_that_is_asked_for() {
+    let options = |capacity| EngineOptions { capacity, ..on_cpu() };
+    let memory = |capacity| {
+        let engine = load(GAB, &options(capacity)).unwrap();
+        let loaded = engine.backend().stats().memory;
+        let session = engine.session().unwrap();
+        (loaded, engine.backend().stats().memory, session.footprint().unwrap().states)
+    };
+    let ((plain, grown, few), (taken, whole, all)) = (memory(None), memory(Some(usize::MAX)));
+    assert!(grown > plain && few < all, "{few} of {all} bytes");
+    assert_eq!((taken, whole), (plain + all, plain + all));
+}

@@ -101,11 +101,11 @@ export class AnyGpu {
    */
   static async load(source, options) {
     const { signal, onProgress, session, sessions, hub, ...given } = loadOptions(options);
-    const { backend = "auto", worker, threads, workerUrl, wasmUrl, workerTimeout, nCtx, kvCache, maxMemory, pooling, rate, webgl, webgpu, ...rest } =
+    const { backend = "auto", worker, threads, workerUrl, wasmUrl, workerTimeout, nCtx, capacity, kvCache, maxMemory, pooling, rate, webgl, webgpu, ...rest } =
       given;
     const patience = patient(workerTimeout);
     const what = await sources(source, { hub, signal, ...rest });
-    const load = { nCtx, kvCache, maxMemory, pooling, rate };
+    const load = { nCtx, capacity, kvCache, maxMemory, pooling, rate };
     const engine = { ...engineOptions({ backend, webgl, webgpu }, load), session_memory: sessions?.maxMemory };
     const open = async (
       /** @type {Pick<LoadOptions, "signal" | "onProgress" | "session"> & { again?: boolean }} */ { signal, onProgress, session, again },
@@ -138,8 +138,8 @@ export class AnyGpu {
   static async tune(source, options) {
     const { onTrial, ...load } = tuneOptions(options);
     const { backend = "auto", worker, threads, workerUrl, wasmUrl, workerTimeout, signal, onProgress, ...others } = load;
-    const { nCtx, kvCache, maxMemory, pooling, webgl, webgpu, hub, ...rest } = others;
-    const engine = engineOptions({ backend, webgl, webgpu }, { nCtx, kvCache, maxMemory, pooling });
+    const { nCtx, capacity, kvCache, maxMemory, pooling, webgl, webgpu, hub, ...rest } = others;
+    const engine = engineOptions({ backend, webgl, webgpu }, { nCtx, capacity, kvCache, maxMemory, pooling });
     const what = await sources(source, { hub, signal, ...rest });
     const connection = await connect(ENGINE, { backend, worker, threads, workerUrl, signal, patience: patient(workerTimeout) });
     const params = { what, options: rest, module: moduleUrl(wasmUrl, connection), threads: connection.threads, engine };
@@ -345,12 +345,13 @@ function blobOrUrl(source) {
  * Returns the options under the engine's own names.
  *
  * @param {Pick<SelectOptions, "backend" | "webgl" | "webgpu">} select
- * @param {Pick<LoadOptions, "nCtx" | "kvCache" | "maxMemory" | "pooling" | "rate">} [load]
+ * @param {Pick<LoadOptions, "nCtx" | "capacity" | "kvCache" | "maxMemory" | "pooling" | "rate">} [load]
  */
-function engineOptions({ backend, webgl, webgpu }, { nCtx, kvCache, maxMemory, pooling, rate } = {}) {
+function engineOptions({ backend, webgl, webgpu }, { nCtx, capacity, kvCache, maxMemory, pooling, rate } = {}) {
   return {
     backend,
     n_ctx: nCtx,
+    capacity,
     kv_cache: kvCache,
     max_memory: maxMemory,
     pooling,

@@ -29,6 +29,12 @@ export interface LoadOptions extends SelectOptions {
   /** Context size in tokens. By default the model's training context, at most 2048. */
   nCtx?: number;
   /**
+   * Tokens that the KV cache has room for from the beginning, at most {@link LoadOptions.nCtx}. By default it is small at
+   * first and grows with the text, so that a long chat may run out of memory late. With this, `load` takes the memory or
+   * fails with an {@link OutOfMemoryError}.
+   */
+  capacity?: number;
+  /**
    * Data type of the KV cache. `"f32"`, the default, keeps values as computed. `"f16"` rounds them to half precision,
    * in half the GPU memory. `"q8_0"` rounds them to bytes with a scale for each 32, in about a quarter. The others use
    * five or four bits each, down to about a seventh; those ending in `_1` also store the smallest value of each 32.

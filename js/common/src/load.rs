@@ -14,6 +14,7 @@ use crate::error;
 pub struct LoadOptions {
     backend: Option<String>,
     n_ctx: Option<usize>,
+    capacity: Option<usize>,
     kv_cache: Option<String>,
     max_memory: Option<u64>,
     pooling: Option<String>,
@@ -89,10 +90,11 @@ impl LoadOptions {
         self.without.iter().for_each(|name| select.leave_out(name));
         let kv_cache = self.kv_cache.as_deref().map_or(Ok(KvCache::default()), str::parse).map_err(error::options)?;
         let pooling = self.pooling.as_deref().map(str::parse).transpose().map_err(error::options)?;
-        let (n_ctx, max_memory, rate) = (self.n_ctx, self.max_memory, self.rate);
+        let (n_ctx, capacity, max_memory, rate) = (self.n_ctx, self.capacity, self.max_memory, self.rate);
         Ok(EngineOptions {
             select,
             n_ctx,
+            capacity,
             kv_cache,
             max_memory,
             pooling,

@@ -75,6 +75,7 @@ const SELECT = {
 const LOAD = {
   ...SELECT,
   nCtx: integer(1),
+  capacity: integer(1),
   kvCache: oneOf(["f32", "f16", "q8_0", "q5_1", "q5_0", "q4_1", "q4_0"]),
   maxMemory: integer(1, Number.MAX_SAFE_INTEGER),
   pooling: oneOf(["mean", "cls", "last"]),
