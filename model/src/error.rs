@@ -1,10 +1,10 @@
 //! Errors of loading and running a model.
 
-use crate::diagnose::Fault;
-use crate::drafter::DraftError;
 use crate::gguf::{GgufError, SourceError};
-use crate::snapshot::SnapshotError;
-use crate::stage::StageError;
+use crate::runtime::DraftError;
+use crate::runtime::Fault;
+use crate::runtime::SnapshotError;
+use crate::runtime::StageError;
 
 /// Error of loading a model, or of a request. Each message is one line and names the cause and the remedy.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]

@@ -6,7 +6,9 @@ use backend_api::{DType, TensorId};
 use super::recorder::{Recorded, Recorder, Step};
 use super::{BEST, BIAS, CHOSEN, OutputRows, PENALTIES, PROBABILITIES, TokenChoice};
 use crate::error::ModelError;
-use crate::log_probs::MAX_TOP;
+
+/// Most tokens whose probabilities a step reports for each position.
+pub const MAX_TOP: usize = 20;
 
 impl Recorder<'_> {
     /// Records the choice of a token after the last row, which is written into the history, or after each row, as an

@@ -10,12 +10,11 @@ use backend_api::Graph;
 
 use crate::error::ModelError;
 use crate::gguf::{Gguf, shown};
-use crate::identity::Identifier;
-use crate::kv_cache::KvCache;
 
 mod altup;
 mod attention;
 mod bert;
+mod budget;
 mod choose;
 mod experts;
 mod falcon_h1;
@@ -30,7 +29,9 @@ mod gpt_oss;
 mod granite;
 mod granite_hybrid;
 mod head;
+mod identity;
 mod keys;
+mod kv_cache;
 mod layers;
 mod lfm2;
 mod llama;
@@ -57,7 +58,11 @@ mod tests;
 mod weights;
 
 pub use attention::Temperature;
+pub use choose::MAX_TOP;
 pub use head::{Head, OutputRows, TokenChoice};
+pub(crate) use identity::Identifier;
+pub use identity::Identity;
+pub use kv_cache::KvCache;
 pub use pooling::Pooling;
 pub use state::{HISTORY, StateSpec};
 pub use weights::{Contents, Weight};

@@ -8,8 +8,8 @@ use backend_api::{DType, Error, Graph, Kind, TensorId, Update};
 use super::state::{HISTORY, StateSpec};
 use super::weights::{Contents, Tensors, Weight};
 use super::{EMBEDDING, HIDDEN_IN, HIDDEN_OUT, Head, LOGITS, OutputRows, Pooling, Sizes, Stage};
+use crate::arch::kv_cache::KvCache;
 use crate::error::ModelError;
-use crate::kv_cache::KvCache;
 
 /// Result of recording an operator.
 pub(super) type Recorded = Result<TensorId, ModelError>;

@@ -15,12 +15,12 @@ use super::keys::Keys;
 use super::recorder::Recorder;
 use super::weights::Tensors;
 use super::{Architecture, Contents, Recipe, Sizes, Stage};
+use crate::arch::identity::Identifier;
+use crate::arch::kv_cache::KvCache;
 use crate::error::ModelError;
 use crate::gguf::{BytesSource, Gguf};
-use crate::identity::Identifier;
-use crate::kv_cache::KvCache;
-use crate::load::Model;
-use crate::session::Session;
+use crate::runtime::Model;
+use crate::runtime::Session;
 use crate::{GenerateOptions, Piece};
 
 const TAPS: usize = 4;

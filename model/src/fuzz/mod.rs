@@ -11,10 +11,10 @@ mod templates;
 mod tokenizers;
 
 use crate::arch::Recipe;
-use crate::chat::{ChatTemplate, Message};
 use crate::gguf::{FromValue, Gguf, StringArray};
-use crate::snapshot::Snapshot;
-use crate::tokenizer::Tokenizer;
+use crate::runtime::Snapshot;
+use crate::text::chat::{ChatTemplate, Message};
+use crate::text::tokenizer::Tokenizer;
 
 pub use seeds::seeds;
 pub use templates::template;

@@ -244,8 +244,8 @@ impl Program {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::chat::Message;
     use crate::gguf::{Metadata, Value};
+    use crate::text::chat::Message;
 
     fn failure(source: &str) -> String {
         let mut metadata = Metadata::default();

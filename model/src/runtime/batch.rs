@@ -1,0 +1,273 @@
+//! Continuous batching: several sequences advance by one token in the same step, so that weights are read once for all
+//! of them.
+//!
+//! Each sequence has a [`Session`] of its own, which generates like any other. Sessions of a batch whose futures are
+//! polled together wait for each other before each token. Batching is bit-exact: a sequence's output does not depend on
+//! the others in its batch.
+
+use std::cell::{Cell, RefCell};
+use std::collections::HashMap;
+use std::collections::hash_map::Entry;
+use std::future::poll_fn;
+use std::rc::Rc;
+use std::task::Poll;
+
+use backend_api::run::{Host, finish_profile};
+use backend_api::{Error, KernelInfo, Program, StepParams, StorageId, Update};
+
+use crate::arch::Head;
+use crate::error::ModelError;
+use crate::runtime::growing;
+use crate::runtime::load::{Model, Storages};
+use crate::runtime::session::{Session, no_storage};
+
+/// Alignment of a sequence's positions: devices require aligned offsets of bindings.
+const ROUND: usize = 64;
+
+/// Sessions that can advance together.
+pub struct Batch {
+    // Views are dropped before the storages that they refer to.
+    sessions: Vec<Session>,
+    shared: Rc<Shared>,
+}
+
+impl Batch {
+    /// Makes so many empty sessions, each with room for the whole context.
+    ///
+    /// *Errors*: fewer than two, or more than the backend's [`batch_rows`](backend_api::BackendInfo::batch_rows); a
+    /// model with recurrent states, or an embedding model; memory, or the device was lost.
+    pub fn new(model: Rc<Model>, sequences: usize) -> Result<Batch, ModelError> {
+        let (info, recipe) = (model.backend().info(), model.recipe());
+        if sequences < 2 || sequences > info.batch_rows {
+            let (name, most) = (info.name, info.batch_rows);
+            let why = format!("{sequences} texts cannot advance together on {name}: it takes 2 to {most}");
+            return Err(ModelError::Options(why));
+        }
+        let n_ctx = recipe.sizes().n_ctx;
+        let capacity = n_ctx.next_multiple_of(ROUND);
+        let each = recipe.states_for(n_ctx)?;
+        if let Some(spec) = each.iter().find(|spec| spec.update != Update::Append) {
+            let why = format!("steps of this model rewrite {}, so texts cannot advance together", spec.name);
+            return Err(ModelError::Options(why));
+        }
+        let specs = recipe.states_of_sequences(capacity, sequences)?;
+        // Unsupported models are refused before memory is allocated.
+        model.backend().plan(recipe.graph_of_sequences(2, Head::SAMPLE, capacity, sequences)?)?;
+        let mut states = Storages::new(model.backend().clone());
+        specs.iter().try_for_each(|spec| states.create(&growing::tensor(spec)?).map(|_| ()))?;
+        let shared = Rc::new(Shared {
+            model: model.clone(),
+            sequences,
+            capacity,
+            states,
+            programs: RefCell::default(),
+            steps: RefCell::default(),
+        });
+        let session = |sequence: usize| {
+            let mut views = Storages::new(model.backend().clone());
+            for spec in &each {
+                let whole = shared.states.get(&spec.name).ok_or_else(|| no_storage(&spec.name))?;
+                let rows = spec.shape.first().copied().unwrap_or(0);
+                views.insert(spec.name.clone(), model.backend().view(whole, sequence * capacity, rows)?);
+            }
+            let seat = Seat { shared: shared.clone(), sequence, joined: Rc::default() };
+            Session::with_states(model.clone(), views, n_ctx, Some(seat))
+        };
+        let sessions = (0..sequences).map(session).collect::<Result<_, ModelError>>()?;
+        Ok(Batch { sessions, shared })
+    }
+
+    /// Returns the sessions.
+    pub fn sessions_mut(&mut self) -> &mut [Session] {
+        &mut self.sessions
+    }
+
+    /// Returns the sessions as a list. They still advance together.
+    pub fn into_sessions(self) -> Vec<Session> {
+        self.sessions
+    }
+
+    /// Returns the kernels of a step of all sequences, for traces.
+    ///
+    /// *Errors*: shader or driver errors, memory, the device was lost.
+    pub fn kernels(&self) -> Result<Vec<KernelInfo>, ModelError> {
+        self.shared.with_program(self.sessions.len(), Head::GREEDY, |program| Ok(program.kernels()))
+    }
+
+    /// Runs a step at the ends of all sequences, and returns the device's times of its kernels; nothing if the device
+    /// has no clock for them.
+    ///
+    /// *Units*: milliseconds, in the order of [`Self::kernels`].
+    ///
+    /// *Errors*: as [`Self::kernels`]; a context is full.
+    pub async fn profile(&mut self, host: &dyn Host) -> Result<Option<Vec<f64>>, ModelError> {
+        let at = |(sequence, session): (usize, &Session)| StepParams {
+            sequence: sequence as u32,
+            ..StepParams::at(session.position() as u32, 1)
+        };
+        let runs: Vec<StepParams> = self.sessions.iter().enumerate().map(at).collect();
+        match self.shared.with_program(runs.len(), Head::GREEDY, |program| Ok(program.profile(&runs)?))? {
+            Some(profile) => Ok(Some(finish_profile(profile, host).await?)),
+            None => Ok(None),
+        }
+    }
+
+    /// Returns the number of batched steps so far, and the sum of their rows.
+    pub fn steps(&self) -> (u64, u64) {
+        let steps = self.shared.steps.borrow();
+        (steps.taken, steps.rows)
+    }
+}
+
+/// State that the sessions of a batch share.
+struct Shared {
+    // Programs are dropped before the storages that they are bound to.
+    programs: RefCell<HashMap<(usize, Head), Box<dyn Program>>>,
+    steps: RefCell<Steps>,
+    states: Storages,
+    model: Rc<Model>,
+    sequences: usize,
+    capacity: usize,
+}
+
+/// Coordination of batched steps.
+#[derive(Default)]
+struct Steps {
+    /// Number of sessions that take part.
+    joined: usize,
+    /// Waiting steps with their heads.
+    waiting: Vec<(Head, StepParams)>,
+    /// Number of the current step; `outcome` is that of the one before.
+    round: u64,
+    outcome: Option<Error>,
+    taken: u64,
+    rows: u64,
+}
+
+impl Shared {
+    fn compile(&self, rows: usize, head: Head) -> Result<Box<dyn Program>, ModelError> {
+        let (model, backend) = (&self.model, self.model.backend());
+        let plan = backend.plan(model.recipe().graph_of_sequences(rows, head, self.capacity, self.sequences)?)?;
+        let storage = |name: &str| model.weight(name).or_else(|| self.states.get(name)).ok_or_else(|| no_storage(name));
+        let externals = plan.graph().externals();
+        let bound = externals.map(|(_, tensor)| storage(&tensor.name)).collect::<Result<Vec<StorageId>, Error>>()?;
+        Ok(backend.compile(&plan, &bound)?)
+    }
+
+    /// Calls `with` with the program for at least so many sequences.
+    fn with_program<T>(
+        &self,
+        texts: usize,
+        head: Head,
+        with: impl FnOnce(&mut dyn Program) -> Result<T, ModelError>,
+    ) -> Result<T, ModelError> {
+        let rows = texts.next_power_of_two().max(2);
+        let mut programs = self.programs.borrow_mut();
+        with(&mut **match programs.entry((rows, head)) {
+            Entry::Occupied(known) => known.into_mut(),
+            Entry::Vacant(new) => new.insert(self.compile(rows, head)?),
+        })
+    }
+
+    /// Takes the step that all sessions wait for.
+    fn step(&self) -> Result<(), ModelError> {
+        let mut steps = self.steps.borrow_mut();
+        let waiting = std::mem::take(&mut steps.waiting);
+        for head in [Head::GREEDY, Head::SAMPLE] {
+            let runs: Vec<StepParams> = waiting.iter().filter(|one| one.0 == head).map(|one| one.1).collect();
+            if runs.is_empty() {
+                continue;
+            }
+            self.with_program(runs.len(), head, |program| Ok(program.steps(&runs)?))?;
+            (steps.taken, steps.rows) = (steps.taken + 1, steps.rows + runs.len() as u64);
+        }
+        Ok(())
+    }
+}
+
+/// Slot of a session in a batch.
+pub(crate) struct Seat {
+    shared: Rc<Shared>,
+    sequence: usize,
+    joined: Rc<Cell<bool>>,
+}
+
+impl Seat {
+    /// Takes part in steps with this head, if sequences can be batched with it.
+    pub fn join(&self, head: Head) -> Option<Joined> {
+        if head != Head::GREEDY && head != Head::SAMPLE {
+            return None;
+        }
+        self.joined.set(true);
+        self.shared.steps.borrow_mut().joined += 1;
+        Some(Joined { shared: self.shared.clone(), joined: self.joined.clone() })
+    }
+
+    /// Returns whether it takes part, and is not alone.
+    pub fn is_shared(&self) -> bool {
+        self.joined.get() && self.shared.steps.borrow().joined > 1
+    }
+
+    /// Takes the next step together with all sessions that take part, once they are waiting.
+    pub async fn advance(&self, head: Head, params: &StepParams) -> Result<(), ModelError> {
+        let params = StepParams { sequence: self.sequence as u32, ..*params };
+        let mut waiting = Waiting { seat: self, round: None };
+        poll_fn(|context| {
+            let mut steps = self.shared.steps.borrow_mut();
+            let round = *waiting.round.get_or_insert_with(|| {
+                steps.waiting.push((head, params));
+                steps.round
+            });
+            if steps.round == round {
+                if steps.waiting.len() < steps.joined {
+                    // The other sessions are polled alongside this one, and wake it.
+                    context.waker().wake_by_ref();
+                    return Poll::Pending;
+                }
+                drop(steps);
+                let ended = self.shared.step();
+                steps = self.shared.steps.borrow_mut();
+                steps.round += 1;
+                steps.waiting.clear();
+                let (outcome, ended) = match ended {
+                    Ok(()) => (None, Ok(())),
+                    Err(ModelError::Backend(error)) => (Some(error.clone()), Err(ModelError::Backend(error))),
+                    Err(error) => (Some(Error::Invalid(error.to_string())), Err(error)),
+                };
+                steps.outcome = outcome;
+                return Poll::Ready(ended);
+            }
+            Poll::Ready(steps.outcome.clone().map_or(Ok(()), |error| Err(error.into())))
+        })
+        .await
+    }
+}
+
+/// A session that waits for a step.
+struct Waiting<'a> {
+    seat: &'a Seat,
+    round: Option<u64>,
+}
+
+impl Drop for Waiting<'_> {
+    /// Removes a waiter that is dropped before its step.
+    fn drop(&mut self) {
+        let mut steps = self.seat.shared.steps.borrow_mut();
+        if self.round == Some(steps.round) {
+            steps.waiting.retain(|(_, params)| params.sequence != self.seat.sequence as u32);
+        }
+    }
+}
+
+/// Participation in batched steps, until it is dropped.
+pub(crate) struct Joined {
+    shared: Rc<Shared>,
+    joined: Rc<Cell<bool>>,
+}
+
+impl Drop for Joined {
+    fn drop(&mut self) {
+        self.joined.set(false);
+        self.shared.steps.borrow_mut().joined -= 1;
+    }
+}

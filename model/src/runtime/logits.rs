@@ -1,0 +1,58 @@
+//! Logits, for callers that sample themselves.
+
+use backend_api::StepParams;
+use backend_api::run::{Host, read_rows};
+
+use crate::arch::Head;
+use crate::error::ModelError;
+use crate::runtime::session::{Session, no_storage};
+
+/// Most rows of logits at a time: more would take too much memory with large vocabularies.
+const MAX_LOGITS_ROWS: usize = 64;
+
+impl Session {
+    /// Adds tokens to the text, and returns the logits of all of them, `[tokens, n_vocab]`, or of the last one, `[1,
+    /// n_vocab]`.
+    ///
+    /// *Errors*: no tokens, unknown ones, or more than fit; logits that are not finite; see also [`Self::prepare`].
+    pub async fn logits(&mut self, tokens: &[u32], all: bool, host: &dyn Host) -> Result<Vec<f32>, ModelError> {
+        let greedy = StepParams::at(0, 1);
+        if !all {
+            let rows = self.prefill(tokens, Head::LOGITS, &greedy, host).await?;
+            let last = self.position() - 1;
+            return self.read_logits((rows, Head::LOGITS), last, 1, host).await;
+        }
+        self.begin(tokens, host).await?;
+        let mut logits = Vec::new();
+        let mut left = tokens;
+        while !left.is_empty() {
+            let (bucket, rows) = self.bucket(left.len(), MAX_LOGITS_ROWS);
+            let (now, later) = left.split_at(rows);
+            let first = self.position();
+            self.submit(bucket, Head::LOGITS.of_all_rows(), &StepParams::at(first as u32, rows as u32), host).await?;
+            self.tokens.extend(now);
+            logits.extend(self.read_logits((bucket, Head::LOGITS.of_all_rows()), first, rows, host).await?);
+            left = later;
+        }
+        Ok(logits)
+    }
+
+    /// Reads the logits that a program computed for the tokens from position `first` on.
+    async fn read_logits(
+        &mut self,
+        program: (usize, Head),
+        first: usize,
+        rows: usize,
+        host: &dyn Host,
+    ) -> Result<Vec<f32>, ModelError> {
+        let n_vocab = self.model().recipe().sizes().n_vocab;
+        let output = self.output(program).ok_or_else(|| no_storage("logits"))?;
+        let mut logits = vec![0f32; rows * n_vocab];
+        let bytes = bytemuck::cast_slice_mut(&mut logits);
+        read_rows(&**self.model().backend(), output, 0, rows, bytes, host).await?;
+        match logits.chunks_exact(n_vocab).position(|row| row.iter().any(|logit| !logit.is_finite())) {
+            Some(row) => Err(self.not_a_number(first + row, host).await),
+            None => Ok(logits),
+        }
+    }
+}
