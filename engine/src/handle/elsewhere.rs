@@ -183,7 +183,7 @@ impl Requests {
             most: options.most().min(self.elsewhere.facts.n_ctx - prompt.len()),
             sampling: options.sampling,
             stop_tokens: options.stop_tokens.clone().unwrap_or_else(eog),
-            words: Words::new(&options),
+            words: Words::new(&options.shown, &options.stop),
             prompt,
             told,
             tokenizer,

@@ -6,10 +6,11 @@ use backend_api::{Stats, StepParams};
 
 use crate::arch::{Head, Sizes};
 use crate::error::ModelError;
-use crate::runtime::generate::{Finish, Generation, Piece};
+use crate::runtime::generation::{Finish, Generation, Piece};
 use crate::runtime::log_probs::LogProb;
+use crate::runtime::options::GenerateOptions;
 use crate::runtime::overflow::{Overflowed, Room};
-use crate::runtime::request::{GenerateOptions, Sampling, SavedRequest};
+use crate::runtime::request::{Sampling, SavedRequest};
 use crate::runtime::words::Words;
 use crate::text::tokenizer::Tokenizer;
 
@@ -94,7 +95,7 @@ impl Sequence {
             head,
             sampling,
             stop_tokens: options.stop_tokens.clone().unwrap_or_else(|| eog.to_vec()),
-            words: Words::new(options),
+            words: Words::new(&options.shown, &options.stop),
             text: text.to_vec(),
             prompt,
             taken: 0,

@@ -252,7 +252,7 @@ fn record(bytes: &[u8]) -> Result<(Snapshot, &[u8]), SnapshotError> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::runtime::generate::Finish;
+    use crate::runtime::generation::Finish;
 
     fn snapshot(from: usize, position: usize, tokens: usize) -> Snapshot {
         let rows = |name: &str, appended, rows| Rows { name: name.into(), appended, rows, row_bytes: 3 };

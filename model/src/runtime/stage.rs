@@ -15,7 +15,7 @@ use crate::error::ModelError;
 use crate::runtime::growing::FIRST;
 use crate::runtime::load::Model;
 use crate::runtime::log_probs::LogProb;
-use crate::runtime::request::GenerateOptions;
+use crate::runtime::options::GenerateOptions;
 use crate::runtime::session::{Session, no_storage};
 use crate::runtime::snapshot::Snapshot;
 

@@ -1,6 +1,5 @@
 //! Conversion of generated tokens to text.
 
-use crate::runtime::request::GenerateOptions;
 use crate::runtime::stop::StopFilter;
 use crate::text::tokenizer::{StreamDecoder, Tokenizer};
 
@@ -15,11 +14,11 @@ pub struct Words {
 }
 
 impl Words {
-    /// Makes an empty text for an answer with these options.
-    pub fn new(options: &GenerateOptions) -> Words {
+    /// Makes an empty text. The control tokens in `shown` are part of it, and it ends before any string of `stop`.
+    pub fn new(shown: &[u32], stop: &[String]) -> Words {
         Words {
-            decoder: StreamDecoder::showing(&options.shown),
-            filter: StopFilter::new(options.stop.clone()),
+            decoder: StreamDecoder::showing(shown),
+            filter: StopFilter::new(stop.to_vec()),
             decoded: String::new(),
             text: String::new(),
         }
