@@ -17,9 +17,9 @@ use backend_api::{Error, KernelInfo, Program, StepParams, StorageId, Update};
 
 use crate::arch::Head;
 use crate::error::ModelError;
-use crate::runtime::growing;
-use crate::runtime::load::{Model, Storages};
-use crate::runtime::session::{Session, no_storage};
+use crate::runtime::load::Model;
+use crate::runtime::session::Session;
+use crate::runtime::storages::{self, Storages, no_storage};
 
 /// Alignment of a sequence's positions: devices require aligned offsets of bindings.
 const ROUND: usize = 64;
@@ -54,7 +54,7 @@ impl Batch {
         // Unsupported models are refused before memory is allocated.
         model.backend().plan(recipe.graph_of_sequences(2, Head::SAMPLE, capacity, sequences)?)?;
         let mut states = Storages::new(model.backend().clone());
-        specs.iter().try_for_each(|spec| states.create(&growing::tensor(spec)?).map(|_| ()))?;
+        specs.iter().try_for_each(|spec| states.create(&storages::tensor(spec)?).map(|_| ()))?;
         let shared = Rc::new(Shared {
             model: model.clone(),
             sequences,

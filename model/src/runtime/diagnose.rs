@@ -7,8 +7,8 @@ use backend_api::{Backend, Graph, Kind, Plan, StepParams, StorageId, Tensor, Ten
 
 use crate::arch::Head;
 use crate::error::ModelError;
-use crate::runtime::load::Storages;
-use crate::runtime::session::{Session, no_storage};
+use crate::runtime::session::Session;
+use crate::runtime::storages::{Storages, no_storage};
 
 /// The first operator of a step whose result is not finite.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -11,9 +11,9 @@ use backend_api::{Kind, Pace, Program, Shape, StepParams, StorageId, Tensor};
 
 use crate::arch::{EMBEDDING, HISTORY, Pooling, StateSpec};
 use crate::error::ModelError;
-use crate::runtime::load::{Model, Storages};
+use crate::runtime::load::Model;
 use crate::runtime::rewind::Rewritten;
-use crate::runtime::session::no_storage;
+use crate::runtime::storages::{Storages, no_storage};
 
 /// Rows of the smallest program.
 const LEAST_ROWS: usize = 8;

@@ -6,40 +6,37 @@ use backend_api::format::ROW_ALIGN;
 use backend_api::run::Host;
 use backend_api::{Backend, DType, Format, StorageId};
 use half::{bf16, f16};
-use serde::Serialize;
 
 use crate::arch::{Contents, Weight};
 use crate::arch::{Identifier, Identity};
 use crate::error::ModelError;
 use crate::gguf::{ByteSource, TensorInfo};
-use crate::runtime::load::{Model, file_bytes};
-use crate::runtime::session::no_storage;
+use crate::runtime::load::{LoadTimes, Model, file_bytes};
+use crate::runtime::storages::no_storage;
 
 /// Bytes of a tensor that are in host memory at a time; more if [`ROW_ALIGN`] rows are longer than that.
 const PIECE: usize = 4 << 20;
 /// Bytes that may be written before the device must have processed all earlier ones, which the driver holds until then.
 const IN_FLIGHT: usize = 128 << 20;
 
-/// Times of loading weights, by phase. Phases of a chunk are sequential, but a server, disk or device works on one
-/// chunk while another is in a different phase. A phase that takes no time was hidden by the others.
-///
-/// *Units*: milliseconds.
-#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize)]
-pub struct LoadTimes {
-    /// Bytes of the file that were read.
-    pub bytes: u64,
-    /// Time of waiting for the file's bytes, and of copying them to the repacking buffer.
-    pub read_ms: f64,
-    /// Time of repacking and of passing bytes to the driver.
-    pub write_ms: f64,
-    /// Time of event-loop turns, and of waiting for the device to process writes.
-    pub device_ms: f64,
-    /// Total time.
-    pub total_ms: f64,
+impl Model {
+    /// Uploads the weights.
+    ///
+    /// *Errors*: the file cannot be read; the device was lost or its memory is insufficient.
+    pub async fn fill(
+        &self,
+        source: &dyn ByteSource,
+        host: &dyn Host,
+        progress: &mut dyn FnMut(u64, u64),
+    ) -> Result<(), ModelError> {
+        let loaded = uploaded(self, source, host, progress).await?;
+        self.loaded.get_or_init(|| loaded);
+        Ok(())
+    }
 }
 
 /// Fills the storages of a model's weights.
-pub(crate) async fn fill(
+async fn uploaded(
     model: &Model,
     source: &dyn ByteSource,
     host: &dyn Host,

@@ -1,24 +1,17 @@
 //! Growth of KV caches: a context of many thousand tokens takes memory only as it is used.
 
+use backend_api::Update;
 use backend_api::run::Host;
-use backend_api::{Kind, Shape, Tensor, Update};
 
 use crate::arch::{HISTORY, StateSpec};
 use crate::error::ModelError;
 use crate::runtime::load::{Footprint, Model};
 use crate::runtime::resume::Appended;
 use crate::runtime::session::Session;
+use crate::runtime::storages::tensor;
 
-/// Positions that caches have room for at first: enough for the longest step, and for most first questions with their
-/// answers.
-pub(crate) const FIRST: usize = 512;
 /// Bytes of caches that are moved at a time, through host memory.
 const MOVED: usize = 64 << 20;
-
-/// Returns the tensor of a state.
-pub(crate) fn tensor(StateSpec { name, shape, dtype, update }: &StateSpec) -> Result<Tensor, backend_api::Error> {
-    Ok(Tensor { name: name.clone(), shape: Shape::new(shape)?, dtype: *dtype, kind: Kind::State(*update) })
-}
 
 /// Returns whether a state grows: whether it is part of the KV cache.
 fn grows(spec: &StateSpec) -> bool {

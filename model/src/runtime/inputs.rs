@@ -6,7 +6,8 @@ use backend_api::{DType, Kind, Shape, Tensor};
 use crate::arch::{BIAS, PENALTIES};
 use crate::error::ModelError;
 use crate::runtime::adjust::Adjust;
-use crate::runtime::session::{Session, no_storage};
+use crate::runtime::session::Session;
+use crate::runtime::storages::no_storage;
 
 impl Session {
     /// Creates the input rows of steps with adjusted logits, unless they exist.

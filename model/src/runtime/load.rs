@@ -1,67 +1,40 @@
 //! A model on a device: memory for its weights, and their upload.
 
 use std::cell::OnceCell;
-use std::collections::HashMap;
 use std::rc::Rc;
 
 use backend_api::format::ROW_ALIGN;
 use backend_api::run::Host;
 use backend_api::{Backend, Shape, StorageDesc, StorageId, Tensor};
+use serde::Serialize;
 
 use crate::arch::Identity;
 use crate::arch::{Contents, Head, Recipe, Weight};
 use crate::error::ModelError;
 use crate::gguf::ByteSource;
-use crate::runtime::fill::{LoadTimes, fill};
+use crate::runtime::storages::Storages;
 
 /// Work of a GPU in about the time that a kernel launch takes: a smaller kernel costs as much.
 ///
 /// *Units*: those of a [`Cost`](backend_api::Cost).
 const DISPATCH: u64 = 20_000_000;
 
-/// Storages of a backend by name, freed when dropped.
-pub(crate) struct Storages {
-    backend: Rc<dyn Backend>,
-    ids: HashMap<String, StorageId>,
-}
-
-impl Storages {
-    pub fn new(backend: Rc<dyn Backend>) -> Storages {
-        Storages { backend, ids: HashMap::new() }
-    }
-
-    pub fn create(&mut self, tensor: &Tensor) -> Result<StorageId, backend_api::Error> {
-        let id = self.backend.create(&StorageDesc::of(tensor))?;
-        self.ids.insert(tensor.name.clone(), id);
-        Ok(id)
-    }
-
-    /// Takes ownership of a storage.
-    pub fn insert(&mut self, name: String, id: StorageId) {
-        self.ids.insert(name, id);
-    }
-
-    pub fn remove(&mut self, name: &str) {
-        if let Some(id) = self.ids.remove(name) {
-            self.backend.destroy(id);
-        }
-    }
-
-    /// Replaces a storage. The old one is destroyed first, since there may not be memory for both.
-    pub fn replace(&mut self, tensor: &Tensor) -> Result<StorageId, backend_api::Error> {
-        self.remove(&tensor.name);
-        self.create(tensor)
-    }
-
-    pub fn get(&self, name: &str) -> Option<StorageId> {
-        self.ids.get(name).copied()
-    }
-}
-
-impl Drop for Storages {
-    fn drop(&mut self) {
-        self.ids.values().for_each(|id| self.backend.destroy(*id));
-    }
+/// Times of loading weights, by phase. Phases of a chunk are sequential, but a server, disk or device works on one
+/// chunk while another is in a different phase. A phase that takes no time was hidden by the others.
+///
+/// *Units*: milliseconds.
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize)]
+pub struct LoadTimes {
+    /// Bytes of the file that were read.
+    pub bytes: u64,
+    /// Time of waiting for the file's bytes, and of copying them to the repacking buffer.
+    pub read_ms: f64,
+    /// Time of repacking and of passing bytes to the driver.
+    pub write_ms: f64,
+    /// Time of event-loop turns, and of waiting for the device to process writes.
+    pub device_ms: f64,
+    /// Total time.
+    pub total_ms: f64,
 }
 
 /// A model whose weights are on a device, or are being uploaded.
@@ -70,7 +43,7 @@ pub struct Model {
     weights: Storages,
     backend: Rc<dyn Backend>,
     /// Known once the weights are uploaded.
-    loaded: OnceCell<(Identity, LoadTimes)>,
+    pub(crate) loaded: OnceCell<(Identity, LoadTimes)>,
 }
 
 impl Model {
@@ -107,20 +80,6 @@ impl Model {
             weights.create(&tensor).map_err(|error| too_large(&recipe, weight, error))?;
         }
         Ok(Model { recipe, weights, backend, loaded: OnceCell::new() })
-    }
-
-    /// Uploads the weights.
-    ///
-    /// *Errors*: the file cannot be read; the device was lost or its memory is insufficient.
-    pub async fn fill(
-        &self,
-        source: &dyn ByteSource,
-        host: &dyn Host,
-        progress: &mut dyn FnMut(u64, u64),
-    ) -> Result<(), ModelError> {
-        let loaded = fill(self, source, host, progress).await?;
-        self.loaded.get_or_init(|| loaded);
-        Ok(())
     }
 
     /// Checks that a backend can run a model.

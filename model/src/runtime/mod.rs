@@ -35,6 +35,7 @@ mod snapshot;
 mod stage;
 mod steps;
 mod stop;
+mod storages;
 mod words;
 
 pub use adjust::Adjust;
@@ -43,9 +44,8 @@ pub use constraint::{AllowFuture, Constraint, MAX_CONSTRAINT};
 pub use diagnose::Fault;
 pub use drafter::DraftError;
 pub use embed::{Embedder, Embedding};
-pub use fill::LoadTimes;
 pub use generation::{Finish, Generation, Piece};
-pub use load::{Footprint, Model};
+pub use load::{Footprint, LoadTimes, Model};
 pub use log_probs::{LogProb, LogProbEntry, TokenEntry};
 pub use options::GenerateOptions;
 pub use overflow::{Overflow, Overflowed};

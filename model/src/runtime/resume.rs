@@ -10,8 +10,9 @@ use crate::arch::{HISTORY, Head};
 use crate::error::ModelError;
 use crate::runtime::overflow::Room;
 use crate::runtime::sequence::Sequence;
-use crate::runtime::session::{Session, common_prefix, no_storage};
+use crate::runtime::session::{Session, common_prefix};
 use crate::runtime::snapshot::{Header, Rows, Snapshot, SnapshotError};
+use crate::runtime::storages::no_storage;
 
 /// Bytes of a state that are read or written at a time.
 const PIECE: usize = 4 << 20;

@@ -17,7 +17,8 @@ use crate::runtime::log_probs::Told;
 use crate::runtime::mask::Mask;
 use crate::runtime::saver::Saver;
 use crate::runtime::sequence::{OnPiece, Sequence};
-use crate::runtime::session::{Prefill, Session, no_storage};
+use crate::runtime::session::{Prefill, Session};
+use crate::runtime::storages::no_storage;
 use crate::text::tokenizer::Tokenizer;
 
 /// A sequence that is being generated in a session. It can be left after each [`Self::advance`], with [`Self::pause`],

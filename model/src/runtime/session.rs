@@ -10,11 +10,11 @@ use crate::error::ModelError;
 use crate::runtime::batch::{Joined, Seat};
 use crate::runtime::drafter::Drafter;
 use crate::runtime::drafts::Drafts;
-use crate::runtime::growing::{self, FIRST};
-use crate::runtime::load::{Model, Storages};
+use crate::runtime::load::Model;
 use crate::runtime::log_probs::Told;
 use crate::runtime::rewind::Rewritten;
 use crate::runtime::steps::Steps;
+use crate::runtime::storages::{self, FIRST, Storages, no_storage};
 use backend_api::run::{self, Host, finish_profile, read_rows};
 
 /// Numbers of rows for which programs are compiled.
@@ -106,7 +106,7 @@ impl Session {
         let mut states = Storages::new(model.backend().clone());
         let capacity = tokens.clamp(1, model.recipe().sizes().n_ctx);
         for spec in model.recipe().states_for(capacity)? {
-            states.create(&growing::tensor(&spec)?)?;
+            states.create(&storages::tensor(&spec)?)?;
         }
         Session::with_states(model, states, capacity, None)
     }
@@ -121,7 +121,7 @@ impl Session {
         let mut rewritten = Rewritten::default();
         for spec in model.recipe().states_for(capacity)? {
             let id = states.get(&spec.name).ok_or_else(|| no_storage(&spec.name))?;
-            rewritten.add(id, &growing::tensor(&spec)?, spec.update)?;
+            rewritten.add(id, &storages::tensor(&spec)?, spec.update)?;
         }
         let history = states.get(HISTORY);
         let tokens = Vec::with_capacity(model.recipe().sizes().n_ctx);
@@ -578,10 +578,6 @@ fn next_bucket(left: usize, most: usize, room: usize) -> (usize, usize) {
 /// Returns the length of the common beginning.
 pub(crate) fn common_prefix(one: &[u32], other: &[u32]) -> usize {
     one.iter().zip(other).take_while(|(a, b)| a == b).count()
-}
-
-pub(crate) fn no_storage(name: &str) -> backend_api::Error {
-    backend_api::Error::Invalid(format!("{name} has no storage; report this as a bug"))
 }
 
 #[cfg(test)]

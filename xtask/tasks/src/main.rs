@@ -11,6 +11,8 @@ mod documented;
 mod evidence;
 mod fuzz;
 mod gguf;
+#[cfg(test)]
+mod imports;
 mod matrix;
 mod memory;
 mod models;
