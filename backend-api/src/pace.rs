@@ -73,9 +73,9 @@ impl Pace {
         work as f64 / self.rates[kind(rows)]
     }
 
-    /// The most work of a part of a step.
-    pub fn most(&self, rows: usize) -> u64 {
-        ((PART_MS * self.rates[kind(rows)]) as u64).max(1)
+    /// The most work of a part of a step that is to take no longer than so many milliseconds.
+    pub fn most(&self, rows: usize, ms: f64) -> u64 {
+        ((ms * self.rates[kind(rows)]) as u64).max(1)
     }
 
     /// Whether what comes next has to wait until the device, or on a synchronous one the host, has had a turn.
@@ -159,7 +159,7 @@ mod tests {
         let mut parts = Vec::new();
         let mut busy_until = *now;
         while work > 0 {
-            let part = work.min(pace.most(128));
+            let part = work.min(pace.most(128, PART_MS));
             if pace.is_full(pace.ms(128, part)) {
                 *now = busy_until.max(*now) + device.late_ms;
                 pace.done(pace.mark(), *now);
@@ -215,11 +215,11 @@ mod tests {
         let mut pace = Pace::fixed(1e3, false);
         pace.give(128, 1_000_000, 0.0);
         pace.done(pace.mark(), 1.0);
-        assert_eq!(pace.most(128), 50_000);
+        assert_eq!(pace.most(128, PART_MS), 50_000);
         let mut pace = Pace::new(1e3, false);
         pace.give(128, 1_000_000, 0.0);
         pace.done(pace.mark(), 1.0);
-        assert_eq!((pace.most(1), pace.most(128)), (50_000, 100_000));
+        assert_eq!((pace.most(1, PART_MS), pace.most(128, PART_MS)), (50_000, 100_000));
     }
 
     #[test]
@@ -227,10 +227,10 @@ mod tests {
         let mut pace = Pace::new(1e3, true);
         pace.give(128, 40_000, 0.0);
         pace.returned(128, 40_000, 20.0);
-        assert_eq!(pace.most(128), 100_000, "twice as fast as it seemed");
+        assert_eq!(pace.most(128, PART_MS), 100_000, "twice as fast as it seemed");
         assert!(pace.is_full(20.0) && !pace.is_full(5.0));
         pace.done(pace.mark(), 100.0);
-        assert_eq!(pace.most(128), 100_000, "what the host did meanwhile does not count");
+        assert_eq!(pace.most(128, PART_MS), 100_000, "what the host did meanwhile does not count");
         assert!(!pace.is_full(500.0), "nothing is under way, so it may begin");
     }
 }

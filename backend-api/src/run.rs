@@ -9,5 +9,5 @@ mod rig;
 pub use host::NativeHost;
 pub use host::{Host, Turn, finish_profile, finish_read, read_rows, ready};
 pub use join::{Local, join};
-pub use paced::{step, turn};
+pub use paced::{Beside, step, step_beside, turn};
 pub use rig::{OVERRUN, Rig};

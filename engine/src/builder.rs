@@ -5,15 +5,16 @@ use std::path::Path;
 use std::rc::Rc;
 
 use backend_api::Backend;
+#[cfg(not(target_arch = "wasm32"))]
+use model::Files;
 use model::{ByteSource, Host, KvCache, Pooling};
 
 use crate::draft::DraftModel;
 use crate::engine::{Engine, EngineOptions, Progress};
 use crate::error::EngineError;
-use crate::ladder::Candidate;
+use crate::ladder::{Candidate, Choice, SelectOptions};
 #[cfg(not(target_arch = "wasm32"))]
-use crate::native::{NativeHost, open_model};
-use crate::select::{Choice, SelectOptions};
+use crate::native::{FileSource, NativeHost, open_files};
 
 /// Loads a model: [`Engine::builder`].
 ///
@@ -41,6 +42,24 @@ use crate::select::{Choice, SelectOptions};
 pub struct EngineBuilder<'p> {
     options: EngineOptions,
     progress: Option<Box<dyn FnMut(Progress) + 'p>>,
+}
+
+/// Opens the files of a model, with an error that names the path.
+#[cfg(not(target_arch = "wasm32"))]
+pub(crate) fn open_model(path: &Path) -> Result<Files<FileSource>, EngineError> {
+    open_files(path).map_err(|error| EngineError::File { path: path.display().to_string(), reason: error.to_string() })
+}
+
+#[cfg(not(target_arch = "wasm32"))]
+impl Engine {
+    /// Loads a model from disk: [`Engine::load`] with the files of [`open_files`](crate::native::open_files) and a [`NativeHost`]. For a split
+    /// model, any of its files can be named.
+    ///
+    /// *Errors*: a file cannot be opened; as [`Engine::load`].
+    pub async fn open(path: impl AsRef<Path>, options: &EngineOptions) -> Result<Engine, EngineError> {
+        let source = open_model(path.as_ref())?;
+        Engine::load(&source, options, Rc::new(NativeHost::default()), &mut |_| {}).await
+    }
 }
 
 impl Engine {

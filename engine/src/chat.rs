@@ -2,7 +2,6 @@
 
 use model::{ChatTemplate, GenerateOptions, Message, ModelError, Overflow, Parts, Tokenizer};
 
-use crate::engine::Engine;
 use crate::error::EngineError;
 
 /// A conversation as a prompt.
@@ -15,32 +14,6 @@ pub struct ChatPrompt {
     pub keep: usize,
     /// Messages that were left out.
     pub dropped_messages: usize,
-}
-
-impl Engine {
-    /// Makes the prompt of a conversation.
-    ///
-    /// With [`Overflow::Shift`], the fewest oldest turns are left out so that the rest and the answer fit the context.
-    /// A turn is a message of the user with all messages up to the next one of the user. System messages at the
-    /// beginning and the last turn always stay. An answer counts as at most half of the context.
-    ///
-    /// *Errors*: as [`Self::encode_chat`]; the last turn alone does not fit.
-    pub fn chat_prompt(&self, messages: &[Message], options: &GenerateOptions) -> Result<ChatPrompt, EngineError> {
-        self.chat_prompt_with(self.chat()?, messages, options)
-    }
-
-    /// Makes the prompt with a template that has the options of the conversation ([`ChatTemplate::with`]); otherwise as
-    /// [`Self::chat_prompt`].
-    ///
-    /// *Errors*: as [`Self::chat_prompt`].
-    pub fn chat_prompt_with(
-        &self,
-        chat: &ChatTemplate,
-        messages: &[Message],
-        options: &GenerateOptions,
-    ) -> Result<ChatPrompt, EngineError> {
-        prompt(chat, self.tokenizer()?, self.model().recipe().sizes().n_ctx, messages, options)
-    }
 }
 
 /// Makes the prompt of a conversation; see [`Engine::chat_prompt`].
@@ -70,15 +43,6 @@ pub(crate) fn encode(tokenizer: &Tokenizer, text: &str) -> Vec<u32> {
 
 /// Number of last tokens of a prompt that may contain the beginning of the answer, such as an opened thought.
 const ENDING: usize = 32;
-
-impl Engine {
-    /// Makes the parser that splits an answer into thoughts, content and calls, for a prompt that `chat` made.
-    ///
-    /// *Errors*: the file has no tokenizer.
-    pub fn answer_parts(&self, chat: &ChatTemplate, prompt: &[u32]) -> Result<Parts, EngineError> {
-        Ok(answer_parts(chat, self.tokenizer()?, prompt))
-    }
-}
 
 /// Makes the parser of an answer; see [`Engine::answer_parts`].
 pub(crate) fn answer_parts(chat: &ChatTemplate, tokenizer: &Tokenizer, prompt: &[u32]) -> Parts {

@@ -7,18 +7,20 @@ use std::sync::Arc;
 use backend_api::{Backend, Pace};
 use model::{
     Batch, ByteSource, ChatError, ChatTemplate, Embedder, Embedding, GenerateOptions, Generation, Gguf, Host, KvCache,
-    Message, Metadata, Model, Piece, Pooling, Recipe, Run, Seam, Sequence, Session, Sessions, Stage, StageSession,
-    Tokenizer, TokenizerError,
+    Message, Metadata, Model, Parts, Piece, Pooling, Recipe, Run, Seam, Sequence, Session, Sessions, Stage,
+    StageSession, Tokenizer, TokenizerError,
 };
 
-use crate::chat;
+use crate::chat::{self, ChatPrompt};
 use crate::draft::{DraftModel, Drafting, attach};
 use crate::error::EngineError;
+use crate::ladder::SelectOptions;
 #[cfg(not(target_arch = "wasm32"))]
 use crate::native::seconds;
 use crate::prepare::{Prepared, new_session};
-use crate::report::{Report, Rung};
-use crate::select::{SelectOptions, select_telling};
+use crate::report::Report;
+use crate::rung::Rung;
+use crate::select::select_telling;
 use crate::selftest::rate_of;
 #[cfg(target_arch = "wasm32")]
 use crate::web::seconds;
@@ -93,10 +95,10 @@ const UNKNOWN_RATE: f64 = 1e7;
 
 /// A model, ready to run.
 pub struct Engine {
-    model: Rc<Model>,
+    pub(crate) model: Rc<Model>,
     metadata: Metadata,
-    tokenizer: Result<Arc<Tokenizer>, TokenizerError>,
-    chat: Result<ChatTemplate, ChatError>,
+    pub(crate) tokenizer: Result<Arc<Tokenizer>, TokenizerError>,
+    pub(crate) chat: Result<ChatTemplate, ChatError>,
     report: Report,
     host: Rc<dyn Host>,
     /// See [`EngineOptions::rate`].
@@ -305,20 +307,6 @@ impl Engine {
         self.chat.as_ref().map_err(|e| e.clone().into())
     }
 
-    /// Returns the maker of prompts of requests.
-    #[cfg(not(target_arch = "wasm32"))]
-    pub(crate) fn prompter(&self) -> crate::handle::Prompter<'_> {
-        let n_ctx = self.model.recipe().sizes().n_ctx;
-        let (tokenizer, chat) = (self.tokenizer.as_deref(), self.chat.as_ref());
-        crate::handle::Prompter { tokenizer, chat, n_ctx, most_bytes: None }
-    }
-
-    /// Returns the tokenizer and the template, for use on other threads.
-    #[cfg(not(target_arch = "wasm32"))]
-    pub(crate) fn texts(&self) -> crate::handle::Texts {
-        crate::handle::Texts::new(self.tokenizer.clone(), self.chat.clone())
-    }
-
     /// Sets the chat template's time to now, for engines that live for days.
     #[cfg(not(target_arch = "wasm32"))]
     pub(crate) fn tell_time(&mut self) {
@@ -511,6 +499,40 @@ impl Engine {
         self.run(sessions.session_mut(), &mut sequence, on_piece).await?;
         sessions.note(&sequence);
         Ok(sequence.into_generation(on_piece))
+    }
+}
+
+/// Prompts of conversations, and what their answers are made of.
+impl Engine {
+    /// Makes the prompt of a conversation.
+    ///
+    /// With [`Overflow::Shift`], the fewest oldest turns are left out so that the rest and the answer fit the context.
+    /// A turn is a message of the user with all messages up to the next one of the user. System messages at the
+    /// beginning and the last turn always stay. An answer counts as at most half of the context.
+    ///
+    /// *Errors*: as [`Self::encode_chat`]; the last turn alone does not fit.
+    pub fn chat_prompt(&self, messages: &[Message], options: &GenerateOptions) -> Result<ChatPrompt, EngineError> {
+        self.chat_prompt_with(self.chat()?, messages, options)
+    }
+
+    /// Makes the prompt with a template that has the options of the conversation ([`ChatTemplate::with`]); otherwise as
+    /// [`Self::chat_prompt`].
+    ///
+    /// *Errors*: as [`Self::chat_prompt`].
+    pub fn chat_prompt_with(
+        &self,
+        chat: &ChatTemplate,
+        messages: &[Message],
+        options: &GenerateOptions,
+    ) -> Result<ChatPrompt, EngineError> {
+        chat::prompt(chat, self.tokenizer()?, self.model().recipe().sizes().n_ctx, messages, options)
+    }
+
+    /// Makes the parser that splits an answer into thoughts, content and calls, for a prompt that `chat` made.
+    ///
+    /// *Errors*: the file has no tokenizer.
+    pub fn answer_parts(&self, chat: &ChatTemplate, prompt: &[u32]) -> Result<Parts, EngineError> {
+        Ok(chat::answer_parts(chat, self.tokenizer()?, prompt))
     }
 }
 

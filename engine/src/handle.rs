@@ -93,9 +93,10 @@ use model::{
 };
 use model::{Pooling, Recipe, Tokenizer, TokenizerError};
 
+use crate::builder::open_model;
 use crate::engine::{Engine, EngineOptions};
 use crate::error::EngineError;
-use crate::native::{NativeHost, block_on, open_model, seconds};
+use crate::native::{NativeHost, block_on, seconds};
 use actor::{Actor, Job};
 pub use answer::{Answer, Outcome, Told};
 pub(crate) use prompter::Prompter;

@@ -1,14 +1,97 @@
-//! Candidate backends: all ways to open a backend, best first.
+//! Candidate backends: all ways to open a backend, best first, and the options of choosing among them.
 
 use std::fmt;
 use std::future::Future;
+use std::num::NonZeroUsize;
 use std::pin::Pin;
 use std::rc::Rc;
+use std::str::FromStr;
 
-use backend_api::{Backend, Error, Products};
+use backend_api::{Backend, Error, Products, Tuned};
 use reference_cpu::Cpu;
 
-use crate::select::{Choice, Layout, SelectOptions};
+use crate::proof::Proofs;
+use crate::rung::Rung;
+use crate::winners::Winners;
+
+/// Backends that may be chosen.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Choice {
+    /// The fastest backend that works.
+    #[default]
+    Auto,
+    /// The best GPU backend that works.
+    Gpu,
+    /// WebGPU.
+    WebGpu,
+    /// WebGL2.
+    WebGl,
+    /// The CPU.
+    Cpu,
+}
+
+impl FromStr for Choice {
+    type Err = String;
+
+    fn from_str(name: &str) -> Result<Choice, String> {
+        match name {
+            "auto" => Ok(Choice::Auto),
+            "gpu" => Ok(Choice::Gpu),
+            "webgpu" => Ok(Choice::WebGpu),
+            "webgl" => Ok(Choice::WebGl),
+            "cpu" => Ok(Choice::Cpu),
+            other => Err(format!("the backend {other:?} is not known; choose auto, gpu, webgpu, webgl or cpu")),
+        }
+    }
+}
+
+/// Layout of dense tensors in WebGL textures.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Layout {
+    /// Four values in each texel.
+    Packed,
+    /// One value in each texel; slower.
+    R32f,
+    /// The bits of four values in each integer texel. Needs no extension, so it works everywhere.
+    Bits,
+}
+
+/// Options of a selection.
+#[derive(Debug, Clone, Default)]
+pub struct SelectOptions {
+    /// Backends that may be chosen.
+    pub backend: Choice,
+    /// Makes WebGPU split weights whose bindings would be larger.
+    ///
+    /// *Units*: bytes.
+    pub webgpu_max_binding: Option<u64>,
+    /// Precision of matmuls of several rows with quantised weights on WebGPU; exact by default.
+    pub webgpu_products: Products,
+    /// Restricts WebGL to this layout.
+    pub webgl_layout: Option<Layout>,
+    /// Makes WebGL fold tensors at this texture size, even if the device allows larger ones.
+    pub webgl_max_texture_size: Option<u32>,
+    /// Threads of the CPU backend in native programs; by default as many as the machine runs at once. In a browser,
+    /// `web::before_cpu` starts the threads.
+    pub cpu_threads: Option<NonZeroUsize>,
+    /// Own candidates, which come before those of this crate; [`Choice::Auto`] and [`Choice::Gpu`] include them.
+    pub candidates: Vec<Candidate>,
+    /// Names of candidates that are not tried, because they failed.
+    pub without: Vec<&'static str>,
+    /// Tuning results of devices ([`tune`](crate::tune())).
+    pub tuned: Rc<Winners>,
+    /// Self-test results of earlier selections on this machine ([`Report::proof`]).
+    pub proven: Rc<Proofs>,
+}
+
+impl SelectOptions {
+    /// Excludes a candidate by the name that reports give it. Unknown names (for example from another version) are
+    /// ignored.
+    pub fn leave_out(&mut self, name: &str) {
+        let known = Candidate::named(name, self);
+        self.without.extend(known.map(|candidate| candidate.name));
+    }
+}
 
 /// A backend that is being opened.
 type Opening<'a> = Pin<Box<dyn Future<Output = Result<Box<dyn Backend>, Error>> + 'a>>;
@@ -171,6 +254,29 @@ impl Candidate {
             Open::Own(open) => open().await,
         }
     }
+}
+
+/// Opens a candidate with the best known tuning of its device, and records what the device is.
+///
+/// *Errors*: the backend is not available.
+pub(crate) async fn opened(
+    candidate: &Candidate,
+    options: &SelectOptions,
+    rung: &mut Rung,
+) -> Result<Rc<dyn Backend>, String> {
+    let mut backend = candidate.open(options).await.map_err(|e| e.to_string())?;
+    let stale = options.tuned.apply(candidate.name, &mut *backend).err();
+    let info = backend.info();
+    rung.adapter = Some(info.adapter.clone());
+    rung.software = info.software;
+    rung.facts.clone_from(&info.facts);
+    let values = backend.tuning().into_iter().map(|Tuned { name, value }| format!("{name} {value}"));
+    let values: Vec<String> = values.collect();
+    if !values.is_empty() {
+        rung.facts.push(("tuning", values.join(", ")));
+    }
+    rung.facts.extend(stale.map(|error| ("tuning not used", error.to_string())));
+    Ok(Rc::from(backend))
 }
 
 impl fmt::Debug for Candidate {

@@ -5,15 +5,11 @@ use std::fs::File;
 use std::future::Future;
 use std::io::{self, Read, Seek, SeekFrom};
 use std::path::Path;
-use std::rc::Rc;
 
 pub use backend_api::run::NativeHost;
 use model::gguf::ReadFuture;
 pub use model::gguf::split_names;
 use model::{ByteSource, Files, SourceError};
-
-use crate::engine::{Engine, EngineOptions};
-use crate::error::EngineError;
 
 /// Blocks on a future. Only for the outermost edge of native programs.
 pub fn block_on<F: Future>(future: F) -> F::Output {
@@ -89,22 +85,6 @@ impl ByteSource for FileSource {
             reason: format!("{error}; check that the file is whole and was not changed meanwhile"),
         });
         Box::pin(std::future::ready(result))
-    }
-}
-
-/// Opens the files of a model, with an error that names the path.
-pub(crate) fn open_model(path: &Path) -> Result<Files<FileSource>, EngineError> {
-    open_files(path).map_err(|error| EngineError::File { path: path.display().to_string(), reason: error.to_string() })
-}
-
-impl Engine {
-    /// Loads a model from disk: [`Engine::load`] with the files of [`open_files`] and a [`NativeHost`]. For a split
-    /// model, any of its files can be named.
-    ///
-    /// *Errors*: a file cannot be opened; as [`Engine::load`].
-    pub async fn open(path: impl AsRef<Path>, options: &EngineOptions) -> Result<Engine, EngineError> {
-        let source = open_model(path.as_ref())?;
-        Engine::load(&source, options, Rc::new(NativeHost::default()), &mut |_| {}).await
     }
 }
 

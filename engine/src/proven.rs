@@ -6,91 +6,16 @@ use std::rc::Rc;
 use backend_api::Backend;
 use backend_api::run::Host;
 use model::{Model, Recipe};
-use serde::{Deserialize, Serialize};
 
-use crate::ladder::Candidate;
+use crate::ladder::{Candidate, SelectOptions, opened};
 #[cfg(not(target_arch = "wasm32"))]
 use crate::native::{place, seconds};
-use crate::report::{Outcome, Report, Rung};
-use crate::select::{SelectOptions, opened};
+use crate::proof::{Known, Proof};
+use crate::report::Report;
+use crate::rung::{Outcome, Rung};
 use crate::selftest;
 #[cfg(target_arch = "wasm32")]
 use crate::web::{place, seconds};
-
-/// Time for which cached results are valid: browsers do not tell the version of every driver.
-///
-/// *Units*: seconds.
-const HOLDS: i64 = 7 * 24 * 3600;
-/// Most selections that are kept.
-const MOST: usize = 16;
-
-/// Earlier outcome of a candidate.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Known {
-    name: String,
-    adapter: Option<String>,
-    software: bool,
-    facts: Vec<(String, String)>,
-    matvec_ms: Option<f64>,
-    outcome: Outcome,
-}
-
-impl Known {
-    fn of(rung: &Rung) -> Known {
-        let Rung { name, adapter, software, facts, matvec_ms, outcome, .. } = rung.clone();
-        let facts = facts.into_iter().map(|(name, value)| (name.to_owned(), value)).collect();
-        Known { name: name.into(), adapter, software, facts, matvec_ms, outcome }
-    }
-
-    /// Returns whether the device and its facts are unchanged.
-    fn is(&self, rung: &Rung) -> bool {
-        let facts = rung.facts.iter().map(|(name, value)| (*name, value.as_str()));
-        let known = self.facts.iter().map(|(name, value)| (name.as_str(), value.as_str()));
-        self.adapter == rung.adapter && self.software == rung.software && known.eq(facts)
-    }
-
-    /// Returns whether it could not even be opened.
-    fn is_absent(&self) -> bool {
-        self.adapter.is_none() && matches!(self.outcome, Outcome::Rejected(_))
-    }
-}
-
-/// Cached results of one selection.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Proof {
-    /// The program and the system, or the browser.
-    place: String,
-    /// Options of the selection.
-    asked: String,
-    /// Time of the selection.
-    ///
-    /// *Units*: seconds since 1970.
-    at: i64,
-    rungs: Vec<Known>,
-    /// Self-tests that the chosen candidate has passed.
-    cases: BTreeSet<String>,
-}
-
-/// Cached self-test results of the devices of a machine. They can be stored as JSON.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-pub struct Proofs(Vec<Proof>);
-
-impl Proofs {
-    /// Adds the results of a selection, in place of older ones with the same place and options.
-    pub fn add(&mut self, proof: Proof) {
-        self.0.retain(|known| (&known.place, &known.asked) != (&proof.place, &proof.asked));
-        self.0.insert(0, proof);
-        self.0.truncate(MOST);
-    }
-
-    fn find(&self, asked: &str) -> Option<&Proof> {
-        let (place, now) = (place(), seconds());
-        let holds = |proof: &Proof| (0..HOLDS).contains(&now.saturating_sub(proof.at));
-        self.0.iter().find(|proof| holds(proof) && proof.place == place && proof.asked == asked)
-    }
-}
 
 /// Returns a selection's options as text, without its cached results.
 fn asked(options: &SelectOptions) -> String {

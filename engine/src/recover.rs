@@ -14,8 +14,9 @@ use model::{ByteSource, GenerateOptions, Generation, ModelError, Piece, Sequence
 
 use crate::engine::{Engine, EngineOptions, read};
 use crate::error::EngineError;
+use crate::ladder::SelectOptions;
 use crate::report::Report;
-use crate::select::{SelectOptions, select};
+use crate::select::select;
 
 /// Most losses in a row without a token between them.
 const LOSSES: usize = 3;
@@ -159,7 +160,7 @@ impl Engine {
     ) -> Result<(), EngineError> {
         let mut run = self.begin(session, sequence, on_piece).await?;
         while run.advance(on_piece).await? {
-            if pauses(run.sequence()) {
+            if run.may_pause() && pauses(run.sequence()) {
                 return Ok(run.pause(on_piece).await?);
             }
         }

@@ -326,6 +326,7 @@ macro_rules! backends {
                 common::batch("gemma3-swa", "q8_0", &backend);
                 common::batch("gpt-oss-mxfp4", "f32", &backend);
                 common::no_batch("lfm2-tiny", &backend);
+                common::prompt_beside("gpt2-tiny", &backend);
             }
 
             #[test]

@@ -7,6 +7,7 @@ use std::rc::Rc;
 use anygpu::native::block_on;
 use anygpu::{Choice, Engine, EngineOptions, SelectOptions};
 use backend_api::case::Case;
+use backend_api::pace::PART_MS;
 use backend_api::run::{NativeHost, Rig};
 use backend_api::{Backend, Error, Pace, Stats, StepParams, cases};
 use backend_webgl::Layout;
@@ -123,7 +124,7 @@ fn text(name: &str, backend: Option<Rc<dyn Backend>>) {
     let mut rig = Rig::new(&*backend, &graph).unwrap();
     for rate in [4e3, 100.0, 1.0] {
         let slow = run(Some(rate));
-        let parts = rig.step_in_parts(&step, Pace::fixed(rate, synchronous).most(ROWS)).unwrap() as u64;
+        let parts = rig.step_in_parts(&step, Pace::fixed(rate, synchronous).most(ROWS, PART_MS)).unwrap() as u64;
         println!("{name}: {parts} parts at a rate of {rate}");
         assert!(parts > 2, "{name}: {parts} parts");
         assert!(slow.logits == whole.logits, "{name}: logits at a rate of {rate}");

@@ -2,9 +2,9 @@
 
 use crate::backend::{Backend, Program};
 use crate::error::Error;
-use crate::pace::Pace;
+use crate::pace::{PART_MS, Pace};
 use crate::part::{Cuts, Part, Piece};
-use crate::run::{Host, ready};
+use crate::run::{Host, Local, ready};
 use crate::step::StepParams;
 
 /// Submits one step of a program of so many rows: as [`Program::step`] does where it is short enough, else in parts, of
@@ -19,14 +19,49 @@ pub async fn step(
     pace: Option<&mut Pace>,
     (backend, host): (&dyn Backend, &dyn Host),
 ) -> Result<(), Error> {
+    step_beside(program, rows, params, pace, (backend, host), None).await
+}
+
+/// What a step of a long prompt leaves room for: steps of others.
+pub trait Beside {
+    /// Longest estimated time of a part, after which the others have their turn.
+    ///
+    /// *Units*: milliseconds.
+    fn part_ms(&self) -> f64;
+
+    /// Waits until the others had their turn.
+    fn turn(&self) -> Local<'_, ()>;
+}
+
+/// Submits one step as [`step`] does. If there are others, it comes in parts between which they submit steps of their own.
+///
+/// *Errors*: as [`Program::step`].
+pub async fn step_beside(
+    program: &mut dyn Program,
+    rows: usize,
+    params: &StepParams,
+    pace: Option<&mut Pace>,
+    (backend, host): (&dyn Backend, &dyn Host),
+    others: Option<&dyn Beside>,
+) -> Result<(), Error> {
     ready(backend, host).await?;
-    let Some(pace) = pace.filter(|_| !program.pieces().is_empty()) else { return program.step(params) };
+    let turn = async || match others {
+        Some(others) => others.turn().await,
+        None => {}
+    };
+    let part_ms = || others.map_or(PART_MS, |others| others.part_ms().min(PART_MS));
+    let Some(pace) = pace.filter(|_| !program.pieces().is_empty()) else {
+        turn().await;
+        return program.step(params);
+    };
     let all = Piece::total(program.pieces(), params);
-    if all <= pace.most(rows) {
+    if all <= pace.most(rows, part_ms()) {
+        turn().await;
         return run(program, rows, params, (None, all), pace, (backend, host)).await;
     }
     let mut cuts = Cuts::default();
-    while let Some((part, work)) = cuts.next(program.pieces(), params, pace.most(rows)) {
+    while let Some((part, work)) = cuts.next(program.pieces(), params, pace.most(rows, part_ms())) {
+        turn().await;
         run(program, rows, params, (Some(part), work), pace, (backend, host)).await?;
     }
     Ok(())

@@ -14,7 +14,8 @@ use serde::Serialize;
 use super::model::{ModelOptions, Timed, rate, time};
 use crate::error::EngineError;
 use crate::ladder::Candidate;
-use crate::select::{SelectOptions, select};
+use crate::ladder::SelectOptions;
+use crate::select::select;
 use crate::{EngineOptions, Progress};
 
 /// A model with one decision switched off.

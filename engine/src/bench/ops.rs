@@ -9,7 +9,8 @@ use serde::Serialize;
 
 use super::Spread;
 use crate::error::EngineError;
-use crate::select::{SelectOptions, select};
+use crate::ladder::SelectOptions;
+use crate::select::select;
 use crate::timing;
 
 /// Operators in a batch, by default.

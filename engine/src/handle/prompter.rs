@@ -5,6 +5,7 @@ use model::{Tokenizer, TokenizerError};
 
 use super::{Encoded, Generate, Prompt};
 use crate::chat::{self, ChatPrompt};
+use crate::engine::Engine;
 use crate::error::EngineError;
 
 /// Maker of prompts: a model's tokenizer, its template and its context size.
@@ -22,6 +23,20 @@ pub(crate) struct Prepared {
     pub options: GenerateOptions,
     pub dropped_messages: usize,
     pub parts: Parts,
+}
+
+impl Engine {
+    /// Returns the maker of prompts of requests.
+    pub(crate) fn prompter(&self) -> Prompter<'_> {
+        let n_ctx = self.model.recipe().sizes().n_ctx;
+        let (tokenizer, chat) = (self.tokenizer.as_deref(), self.chat.as_ref());
+        Prompter { tokenizer, chat, n_ctx, most_bytes: None }
+    }
+
+    /// Returns the tokenizer and the template, for use on other threads.
+    pub(crate) fn texts(&self) -> super::Texts {
+        super::Texts::new(self.tokenizer.clone(), self.chat.clone())
+    }
 }
 
 impl Prompter<'_> {

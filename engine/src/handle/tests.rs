@@ -9,8 +9,8 @@ use futures_core::Stream;
 use model::{BytesSource, Finish, Overflow, Sampling};
 
 use super::*;
+use crate::ladder::{Choice, SelectOptions};
 use crate::recover::failing::{Failing, Fault, How, rung};
-use crate::select::{Choice, SelectOptions};
 
 const GAB: &str = "gab-q4_0";
 

@@ -9,8 +9,8 @@ use backend_api::{
 };
 
 use crate::ladder::Candidate;
+use crate::ladder::SelectOptions;
 use crate::native::block_on;
-use crate::select::SelectOptions;
 
 /// How a call fails.
 #[derive(Debug, Clone, Copy, PartialEq)]

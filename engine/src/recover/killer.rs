@@ -16,10 +16,10 @@ use super::failing::{Failing, Fault, How, rung};
 use super::{Event, Lost};
 use crate::engine::{Engine, EngineOptions};
 use crate::error::EngineError;
+use crate::ladder::SelectOptions;
 use crate::ladder::ladder;
 use crate::native::block_on;
 use crate::report::Report;
-use crate::select::SelectOptions;
 
 /// Default number of conversations.
 const KILLS: u64 = 12;

@@ -15,7 +15,8 @@ use super::failing::{Failing, Fault, How};
 use crate::engine::{Engine, EngineOptions};
 use crate::error::EngineError;
 use crate::native::block_on;
-use crate::report::{Report, Rung};
+use crate::report::Report;
+use crate::rung::Rung;
 
 /// Memory that a backend may keep: a few buffers for reads and parameters, whose sizes depend on earlier reads. A leak
 /// in each of hundreds of runs would soon exceed it.

@@ -6,13 +6,14 @@
 //! the others in its batch.
 
 use std::cell::{Cell, RefCell};
-use std::collections::HashMap;
 use std::collections::hash_map::Entry;
+use std::collections::{HashMap, VecDeque};
 use std::future::poll_fn;
 use std::rc::Rc;
 use std::task::Poll;
 
-use backend_api::run::{Host, finish_profile};
+use backend_api::pace::PART_MS;
+use backend_api::run::{Beside, Host, Local, finish_profile};
 use backend_api::{Error, KernelInfo, Program, StepParams, StorageId, Update};
 
 use crate::arch::Head;
@@ -142,7 +143,24 @@ struct Steps {
     outcome: Option<Error>,
     taken: u64,
     rows: u64,
+    /// Sequences whose prompts wait for their next part, in their order, and the one whose turn it is. One of them has a
+    /// part after each step.
+    prompts: VecDeque<usize>,
+    next: Option<usize>,
+    /// Time of a step without parts of prompts beside it.
+    ///
+    /// *Units*: milliseconds.
+    step_ms: Option<f64>,
 }
+
+/// Time of a part of a prompt while the time of a step is not known.
+///
+/// *Units*: milliseconds.
+const PROMPT_MS: f64 = 5.0;
+/// Shortest part of a prompt: shorter ones are mostly overhead.
+///
+/// *Units*: milliseconds.
+const LEAST_MS: f64 = 2.0;
 
 impl Shared {
     fn compile(&self, rows: usize, head: Head) -> Result<Box<dyn Program>, ModelError> {
@@ -208,6 +226,19 @@ impl Seat {
         self.joined.get() && self.shared.steps.borrow().joined > 1
     }
 
+    /// Returns whether others take part in steps, beside which this session computes a prompt.
+    pub fn is_beside(&self) -> bool {
+        !self.joined.get() && self.shared.steps.borrow().joined > 0
+    }
+
+    /// Records the time of a step, which limits the parts of prompts beside it.
+    pub fn measured(&self, ms: f64) {
+        let mut steps = self.shared.steps.borrow_mut();
+        if self.joined.get() && steps.prompts.is_empty() && steps.next.is_none() {
+            steps.step_ms = Some(ms);
+        }
+    }
+
     /// Takes the next step together with all sessions that take part, once they are waiting.
     pub async fn advance(&self, head: Head, params: &StepParams) -> Result<(), ModelError> {
         let params = StepParams { sequence: self.sequence as u32, ..*params };
@@ -229,6 +260,9 @@ impl Seat {
                 steps = self.shared.steps.borrow_mut();
                 steps.round += 1;
                 steps.waiting.clear();
+                if steps.next.is_none() {
+                    steps.next = steps.prompts.pop_front();
+                }
                 let (outcome, ended) = match ended {
                     Ok(()) => (None, Ok(())),
                     Err(ModelError::Backend(error)) => (Some(error.clone()), Err(ModelError::Backend(error))),
@@ -240,6 +274,41 @@ impl Seat {
             Poll::Ready(steps.outcome.clone().map_or(Ok(()), |error| Err(error.into())))
         })
         .await
+    }
+}
+
+impl Beside for Seat {
+    /// As long as a step of the others, so that the time between their tokens is at most twice that of before.
+    fn part_ms(&self) -> f64 {
+        self.shared.steps.borrow().step_ms.unwrap_or(PROMPT_MS).clamp(LEAST_MS, PART_MS)
+    }
+
+    fn turn(&self) -> Local<'_, ()> {
+        let place = Place { seat: self };
+        Box::pin(poll_fn(move |context| {
+            let mut steps = place.seat.shared.steps.borrow_mut();
+            if steps.joined == 0 || steps.next == Some(place.seat.sequence) {
+                return Poll::Ready(());
+            }
+            if !steps.prompts.contains(&place.seat.sequence) {
+                steps.prompts.push_back(place.seat.sequence);
+            }
+            context.waker().wake_by_ref();
+            Poll::Pending
+        }))
+    }
+}
+
+/// The place of a prompt among those that wait.
+struct Place<'a> {
+    seat: &'a Seat,
+}
+
+impl Drop for Place<'_> {
+    fn drop(&mut self) {
+        let mut steps = self.seat.shared.steps.borrow_mut();
+        steps.prompts.retain(|sequence| *sequence != self.seat.sequence);
+        steps.next = steps.next.filter(|sequence| *sequence != self.seat.sequence);
     }
 }
 

@@ -25,15 +25,16 @@ impl Interval {
         Interval { steps: fixed.unwrap_or(1), fixed: fixed.is_some(), last_ms: now_ms }
     }
 
-    /// Records that `count` tokens arrived since the last ones. The interval grows slowly, so that a stutter does not
-    /// make it long.
-    pub fn measure(&mut self, count: usize, now_ms: f64) {
+    /// Records that `count` tokens arrived since the last ones; returns the time of each. The interval grows slowly, so
+    /// that a stutter does not make it long.
+    pub fn measure(&mut self, count: usize, now_ms: f64) -> f64 {
         let token_ms = (now_ms - self.last_ms) / count as f64;
         self.last_ms = now_ms;
         if !self.fixed {
             let fitting = (READ_EVERY_MS / token_ms.max(1e-3)) as usize;
             self.steps = fitting.clamp(1, MAX_AUTO_INTERVAL.min(2 * self.steps));
         }
+        token_ms
     }
 
     /// Ignores the time since the last tokens, in which other work was done.

@@ -141,6 +141,22 @@ impl<'a> Run<'a> {
         self.sequence
     }
 
+    /// Returns whether the sequence may be left now: not where a short rest of a prompt would be computed in other steps
+    /// later, and be rounded otherwise.
+    pub fn may_pause(&self) -> bool {
+        self.stretch.prefill.as_ref().is_none_or(|prefill| self.session.is_long(prefill.left()))
+    }
+
+    /// Returns whether a prompt is being computed.
+    pub fn is_in_prompt(&self) -> bool {
+        self.stretch.prefill.is_some()
+    }
+
+    /// Returns whether no other sequence of a batch takes part in steps.
+    pub fn is_alone(&self) -> bool {
+        !self.session.is_beside()
+    }
+
     /// Goes without drafts: they would delay other sequences that advance in the same steps.
     pub fn forgo_drafts(&mut self) {
         self.may_draft = false;
@@ -345,7 +361,8 @@ impl<'a> Run<'a> {
                 if verified {
                     self.interval.skip_to(self.host.now_ms());
                 } else {
-                    self.interval.measure(count, self.host.now_ms());
+                    let ms = self.interval.measure(count, self.host.now_ms());
+                    self.session.measured(ms);
                 }
                 let made = self.stretch.made;
                 self.stretch.steady.get_or_insert_with(|| (made, self.backend.stats()));

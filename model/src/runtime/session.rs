@@ -15,7 +15,7 @@ use crate::runtime::log_probs::Told;
 use crate::runtime::rewind::Rewritten;
 use crate::runtime::steps::Steps;
 use crate::runtime::storages::{self, FIRST, Storages, no_storage};
-use backend_api::run::{self, Host, finish_profile, read_rows};
+use backend_api::run::{self, Beside, Host, finish_profile, read_rows};
 
 /// Numbers of rows for which programs are compiled.
 const BUCKETS: [usize; 10] = [1, 2, 4, 8, 16, 32, 64, 128, 256, 512];
@@ -51,6 +51,11 @@ impl Prefill {
     /// Returns the number of tokens of the prompt.
     pub fn tokens(&self) -> usize {
         self.tokens.len()
+    }
+
+    /// Returns the number of tokens that are left.
+    pub fn left(&self) -> usize {
+        self.tokens.len() - self.done
     }
 }
 
@@ -284,7 +289,21 @@ impl Session {
             return Err(no_storage("a program that was not prepared").into());
         };
         let backend = &**self.model.backend();
-        Ok(run::step(&mut *compiled.program, rows, params, self.pace.as_mut(), (backend, host)).await?)
+        let beside = self.seat.as_ref().filter(|seat| seat.is_beside()).map(|seat| seat as &dyn Beside);
+        let program = &mut *compiled.program;
+        Ok(run::step_beside(program, rows, params, self.pace.as_mut(), (backend, host), beside).await?)
+    }
+
+    /// Returns whether others take part in steps, beside which this session computes a prompt.
+    pub(crate) fn is_beside(&self) -> bool {
+        self.seat.as_ref().is_some_and(Seat::is_beside)
+    }
+
+    /// Records the time of a decode step.
+    ///
+    /// *Units*: milliseconds.
+    pub(crate) fn measured(&self, ms: f64) {
+        self.seat.iter().for_each(|seat| seat.measured(ms));
     }
 
     /// Joins the batch of which this session is part: until the result is dropped, steps with this head advance
@@ -539,6 +558,11 @@ impl Session {
     /// a whole. It does not change the results, to the last bit.
     pub fn set_pace(&mut self, pace: Pace) {
         self.pace = Some(pace);
+    }
+
+    /// Returns whether so many tokens of a prompt are computed in the longest steps.
+    pub(crate) fn is_long(&self, tokens: usize) -> bool {
+        tokens >= self.prompt_rows.max(self.short_prompt)
     }
 
     /// Returns the most rows of a step in a prompt of so many tokens.

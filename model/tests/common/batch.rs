@@ -1,7 +1,10 @@
 //! Batches of sequences.
 
+use std::cell::Cell;
+
 use super::*;
 use anygpu_model::{Batch, Sampling};
+use backend_api::Pace;
 use backend_api::run::{Local, join};
 
 /// New tokens of each sequence.
@@ -76,6 +79,45 @@ pub fn batch(name: &str, kv_cache: &str, backend: &Rc<dyn Backend>) {
     let memory = backend.stats().memory;
     drop(Batch::new(model.clone(), count).unwrap());
     assert_eq!(backend.stats().memory, memory, "memory of a batch");
+}
+
+/// A long prompt is computed in parts, and after each part the others have a step. Nobody's text changes.
+pub fn prompt_beside(name: &str, backend: &Rc<dyn Backend>) {
+    if backend.info().batch_rows == 1 {
+        return;
+    }
+    let (model, host) = (model(name, "f32", backend), NativeHost::default());
+    let n_vocab = model.recipe().sizes().n_vocab as u32;
+    let prompts: Vec<Vec<u32>> =
+        (0..4).map(|i| (0..if i == 0 { 60 } else { 3 }).map(|at| (7 * at + 3 * i + 1) % n_vocab).collect()).collect();
+    let options = GenerateOptions {
+        max_tokens: Some(TOKENS),
+        stop_tokens: Some(Vec::new()),
+        draft_max: Some(0),
+        fetch_interval: Some(1),
+        ..Default::default()
+    };
+    let told: Vec<Cell<usize>> = (0..4).map(|_| Cell::new(0)).collect();
+    let beside = Cell::new(0);
+    let answer = async |session: &mut Session, i: usize| {
+        // So slow that a step of the prompt comes in many parts, whatever a part may take.
+        session.set_pace(Pace::fixed(1e3, session.model().backend().info().synchronous));
+        let on_piece = &mut |piece: anygpu_model::Piece<'_>| {
+            told[i].set(told[i].get() + usize::from(piece.token.is_some()));
+            if i == 0 && told[0].get() == 1 && piece.token.is_some() {
+                beside.set(told[1..].iter().map(Cell::get).min().unwrap());
+            }
+        };
+        session.generate_after(&prompts[i], &options, None, &host, on_piece).await.unwrap().tokens
+    };
+    let alone: Vec<_> = (0..4).map(|i| block_on(answer(&mut Session::new(model.clone()).unwrap(), i))).collect();
+    told.iter().for_each(|told| told.set(0));
+    let mut batch = Batch::new(model.clone(), 4).unwrap();
+    let answer = &answer;
+    let each = batch.sessions_mut().iter_mut().enumerate();
+    let together = block_on(join(each.map(|(i, session)| -> Local<'_, _> { Box::pin(answer(session, i)) }).collect()));
+    assert_eq!(together, alone, "{name}");
+    assert!(beside.get() >= TOKENS / 2, "{name}: {} tokens of the others before the first one", beside.get());
 }
 
 /// A model with recurrent states cannot be batched, and the error says so on backends that batch.

@@ -160,7 +160,9 @@ impl Text {
         // Drafts would delay the rest of the batch.
         run.forgo_drafts();
         while run.advance(&mut on_piece).await? {
-            if pauses(run.sequence()) {
+            // Others that wait for a seat, or for their next turn, do not wait for a whole prompt.
+            let holds_up = run.is_in_prompt() && run.is_alone() && others();
+            if run.may_pause() && (holds_up || pauses(run.sequence())) {
                 run.pause(&mut on_piece).await?;
                 break;
             }
