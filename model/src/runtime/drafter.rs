@@ -10,11 +10,11 @@
 //! *Source*: Y. Leviathan, M. Kalman, Y. Matias, "Fast Inference from Transformers via Speculative Decoding", 2023.
 
 use backend_api::StepParams;
-use backend_api::run::{Host, read_rows};
+use backend_api::run::{Host, Local, read_rows};
 
 use crate::arch::Head;
 use crate::error::ModelError;
-use crate::runtime::drafts::{Drafts, SURE};
+use crate::runtime::drafts::{DraftSource, Drafts, SURE};
 use crate::runtime::session::Session;
 use crate::text::tokenizer::Tokenizer;
 
@@ -170,11 +170,6 @@ impl Drafter {
         Drafter { session, account: Account::new(cost), n_vocab, read: usize::MAX }
     }
 
-    /// Records that the main model has read so many tokens.
-    pub fn begin(&mut self, read: usize) {
-        self.read = self.read.max(read);
-    }
-
     /// Returns the rows of the next verifying step, if a draft is worthwhile.
     fn rows(&self, drafts: &Drafts, room: usize) -> Option<usize> {
         let text = drafts.text();
@@ -185,16 +180,8 @@ impl Drafter {
         self.account.rows(drafts.lengths(), room, unseen.len(), self.read).filter(|_| known)
     }
 
-    /// Returns whether there will be a draft once all tokens are known.
-    pub fn is_due(&self, drafts: &Drafts) -> bool {
-        self.rows(drafts, usize::MAX).is_some()
-    }
-
-    /// Makes the next draft, if one fits into `room` rows and is worthwhile. Tokens are sampled as in the main model,
-    /// but without penalties and biases.
-    ///
-    /// *Errors*: as [`Session::generate`].
-    pub async fn next(
+    /// Makes the next draft.
+    async fn draft(
         &mut self,
         drafts: &Drafts,
         room: usize,
@@ -220,14 +207,32 @@ impl Drafter {
         draft[known..].fill(0);
         Ok(Some(draft))
     }
+}
 
-    /// Records how many tokens of a draft were accepted.
-    pub fn judged(&mut self, drafted: usize, accepted: usize) {
+impl DraftSource for Drafter {
+    fn begin(&mut self, read: usize) {
+        self.read = self.read.max(read);
+    }
+
+    fn is_due(&self, drafts: &Drafts) -> bool {
+        self.rows(drafts, usize::MAX).is_some()
+    }
+
+    fn next<'a>(
+        &'a mut self,
+        drafts: &'a Drafts,
+        room: usize,
+        choice: (Head, &'a StepParams),
+        host: &'a dyn Host,
+    ) -> Local<'a, Result<Option<Vec<u32>>, ModelError>> {
+        Box::pin(self.draft(drafts, room, choice, host))
+    }
+
+    fn judged(&mut self, drafted: usize, accepted: usize) {
         self.account.judged(drafted, accepted);
     }
 
-    /// Records tokens that were not drafted.
-    pub fn went_without(&mut self, tokens: usize) {
+    fn went_without(&mut self, tokens: usize) {
         self.account.went_without(tokens);
     }
 }

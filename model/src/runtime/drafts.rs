@@ -6,6 +6,39 @@
 //!
 //! *Source*: A. Saxena, "Prompt Lookup Decoding", 2023.
 
+use backend_api::StepParams;
+use backend_api::run::{Host, Local};
+
+use crate::arch::Head;
+use crate::error::ModelError;
+
+/// Maker of drafts for texts that do not predict themselves, such as a draft model.
+pub(crate) trait DraftSource {
+    /// Records that the main model has read so many tokens.
+    fn begin(&mut self, read: usize);
+
+    /// Returns whether there will be a draft once all tokens are known.
+    fn is_due(&self, drafts: &Drafts) -> bool;
+
+    /// Makes the next draft, if one fits into `room` rows and is worthwhile. Tokens are sampled as in the main model,
+    /// but without penalties and biases.
+    ///
+    /// *Errors*: those of the draft model's steps.
+    fn next<'a>(
+        &'a mut self,
+        drafts: &'a Drafts,
+        room: usize,
+        choice: (Head, &'a StepParams),
+        host: &'a dyn Host,
+    ) -> Local<'a, Result<Option<Vec<u32>>, ModelError>>;
+
+    /// Records how many tokens of a draft were accepted.
+    fn judged(&mut self, drafted: usize, accepted: usize);
+
+    /// Records tokens that were not drafted.
+    fn went_without(&mut self, tokens: usize);
+}
+
 /// Length of the n-gram to look up. Shorter ones match by chance too often.
 const GRAM: usize = 3;
 /// Least number of correct guesses before the first draft. Guesses are free, so a text without repetition gets no

@@ -28,6 +28,7 @@ mod rewind;
 mod run;
 mod saver;
 mod saving;
+mod seat;
 mod sequence;
 mod session;
 mod sessions;

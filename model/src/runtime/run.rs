@@ -9,13 +9,13 @@ use backend_api::{Backend, Pace, ReadId, Stats, StepParams};
 use crate::arch::Head;
 use crate::arch::MAX_TOP;
 use crate::error::ModelError;
-use crate::runtime::batch::Joined;
 use crate::runtime::drafts::Drafts;
 use crate::runtime::generation::{Finish, Piece};
 use crate::runtime::interval::{Interval, MAX_FETCH_INTERVAL};
 use crate::runtime::log_probs::Told;
 use crate::runtime::mask::Mask;
 use crate::runtime::saver::Saver;
+use crate::runtime::seat::Joined;
 use crate::runtime::sequence::{OnPiece, Sequence};
 use crate::runtime::session::{Prefill, Session};
 use crate::runtime::storages::no_storage;
@@ -455,7 +455,9 @@ impl<'a> Run<'a> {
         if let Some(tokens) = drafts.next(room) {
             return Ok(Some(Draft { tokens, is_by_model: false }));
         }
-        let Some(drafter) = &mut self.session.drafter else { return Ok(None) };
+        let Some(drafter) = self.session.drafter.as_mut().filter(|drafter| drafter.is_due(drafts)) else {
+            return Ok(None);
+        };
         let choice = (self.sequence.head, &self.sequence.sampling);
         let drafted = drafter.next(drafts, room, choice, self.host).await?;
         Ok(drafted.map(|tokens| Draft { tokens, is_by_model: true }))

@@ -144,6 +144,7 @@ fn texts_that_share_programs() {
     for backend in [cpu(false), cpu(true)] {
         common::batch("gpt2-tiny", "f32", &backend);
         common::no_batch("lfm2-tiny", &backend);
+        common::prompt_beside("gpt2-tiny", &backend);
         common::sequences("gpt2-tiny", &backend);
         common::sequences("qwen3-d32", &backend);
     }

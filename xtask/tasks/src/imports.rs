@@ -10,7 +10,7 @@ use std::path::Path;
 const ROOMS: &[(&str, &[&str])] = &[("model/src", &["gguf", "text", "arch", "runtime"])];
 /// Folders with a prefix of their modules' paths, and how many of their modules import each other in circles. A module that
 /// only tests use is not counted.
-const CIRCLES: &[(&str, &str, usize)] = &[("model/src/runtime", "crate::runtime::", 3), ("engine/src", "crate::", 0)];
+const CIRCLES: &[(&str, &str, usize)] = &[("model/src/runtime", "crate::runtime::", 0), ("engine/src", "crate::", 0)];
 
 /// Code of a file without its tests, which may import anything.
 fn code(file: &Path) -> String {

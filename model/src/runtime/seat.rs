@@ -1,0 +1,260 @@
+//! Slots of a batch: sessions wait for each other before each token, and a prompt is computed in parts beside them.
+
+use std::cell::{Cell, RefCell};
+use std::collections::hash_map::Entry;
+use std::collections::{HashMap, VecDeque};
+use std::future::poll_fn;
+use std::rc::Rc;
+use std::task::Poll;
+
+use backend_api::pace::PART_MS;
+use backend_api::run::{Beside, Local};
+use backend_api::{Error, Program, StepParams, StorageId};
+
+use crate::arch::Head;
+use crate::error::ModelError;
+use crate::runtime::load::Model;
+use crate::runtime::storages::{Storages, no_storage};
+
+/// State that the sessions of a batch share.
+pub(crate) struct Shared {
+    // Programs are dropped before the storages that they are bound to.
+    programs: RefCell<HashMap<(usize, Head), Box<dyn Program>>>,
+    steps: RefCell<Steps>,
+    states: Storages,
+    model: Rc<Model>,
+    sequences: usize,
+    capacity: usize,
+}
+
+/// Coordination of batched steps.
+#[derive(Default)]
+struct Steps {
+    /// Number of sessions that take part.
+    joined: usize,
+    /// Waiting steps with their heads.
+    waiting: Vec<(Head, StepParams)>,
+    /// Number of the current step; `outcome` is that of the one before.
+    round: u64,
+    outcome: Option<Error>,
+    taken: u64,
+    rows: u64,
+    /// Sequences whose prompts wait for their next part, in their order, and the one whose turn it is. One of them has a
+    /// part after each step.
+    prompts: VecDeque<usize>,
+    next: Option<usize>,
+    /// Time of a step without parts of prompts beside it.
+    ///
+    /// *Units*: milliseconds.
+    step_ms: Option<f64>,
+}
+
+/// Time of a part of a prompt while the time of a step is not known.
+///
+/// *Units*: milliseconds.
+const PROMPT_MS: f64 = 5.0;
+/// Shortest part of a prompt: shorter ones are mostly overhead.
+///
+/// *Units*: milliseconds.
+const LEAST_MS: f64 = 2.0;
+
+impl Shared {
+    /// Makes the state of so many sequences, whose states have room for so many positions each.
+    pub fn new(model: Rc<Model>, states: Storages, capacity: usize, sequences: usize) -> Shared {
+        let (programs, steps) = (RefCell::default(), RefCell::default());
+        Shared { programs, steps, states, model, sequences, capacity }
+    }
+
+    /// Returns the storage of a state of all sequences.
+    pub fn state(&self, name: &str) -> Option<StorageId> {
+        self.states.get(name)
+    }
+
+    /// Returns the number of batched steps so far, and the sum of their rows.
+    pub fn taken(&self) -> (u64, u64) {
+        let steps = self.steps.borrow();
+        (steps.taken, steps.rows)
+    }
+
+    fn compile(&self, rows: usize, head: Head) -> Result<Box<dyn Program>, ModelError> {
+        let (model, backend) = (&self.model, self.model.backend());
+        let plan = backend.plan(model.recipe().graph_of_sequences(rows, head, self.capacity, self.sequences)?)?;
+        let storage = |name: &str| model.weight(name).or_else(|| self.states.get(name)).ok_or_else(|| no_storage(name));
+        let externals = plan.graph().externals();
+        let bound = externals.map(|(_, tensor)| storage(&tensor.name)).collect::<Result<Vec<StorageId>, Error>>()?;
+        Ok(backend.compile(&plan, &bound)?)
+    }
+
+    /// Calls `with` with the program for at least so many sequences.
+    pub fn with_program<T>(
+        &self,
+        texts: usize,
+        head: Head,
+        with: impl FnOnce(&mut dyn Program) -> Result<T, ModelError>,
+    ) -> Result<T, ModelError> {
+        let rows = texts.next_power_of_two().max(2);
+        let mut programs = self.programs.borrow_mut();
+        with(&mut **match programs.entry((rows, head)) {
+            Entry::Occupied(known) => known.into_mut(),
+            Entry::Vacant(new) => new.insert(self.compile(rows, head)?),
+        })
+    }
+
+    /// Takes the step that all sessions wait for.
+    fn step(&self) -> Result<(), ModelError> {
+        let mut steps = self.steps.borrow_mut();
+        let waiting = std::mem::take(&mut steps.waiting);
+        for head in [Head::GREEDY, Head::SAMPLE] {
+            let runs: Vec<StepParams> = waiting.iter().filter(|one| one.0 == head).map(|one| one.1).collect();
+            if runs.is_empty() {
+                continue;
+            }
+            self.with_program(runs.len(), head, |program| Ok(program.steps(&runs)?))?;
+            (steps.taken, steps.rows) = (steps.taken + 1, steps.rows + runs.len() as u64);
+        }
+        Ok(())
+    }
+}
+
+/// Slot of a session in a batch.
+pub(crate) struct Seat {
+    shared: Rc<Shared>,
+    sequence: usize,
+    joined: Rc<Cell<bool>>,
+}
+
+impl Seat {
+    /// Makes the slot of a sequence.
+    pub fn new(shared: Rc<Shared>, sequence: usize) -> Seat {
+        Seat { shared, sequence, joined: Rc::default() }
+    }
+
+    /// Takes part in steps with this head, if sequences can be batched with it.
+    pub fn join(&self, head: Head) -> Option<Joined> {
+        if head != Head::GREEDY && head != Head::SAMPLE {
+            return None;
+        }
+        self.joined.set(true);
+        self.shared.steps.borrow_mut().joined += 1;
+        Some(Joined { shared: self.shared.clone(), joined: self.joined.clone() })
+    }
+
+    /// Returns whether it takes part, and is not alone.
+    pub fn is_shared(&self) -> bool {
+        self.joined.get() && self.shared.steps.borrow().joined > 1
+    }
+
+    /// Returns whether others take part in steps, beside which this session computes a prompt.
+    pub fn is_beside(&self) -> bool {
+        !self.joined.get() && self.shared.steps.borrow().joined > 0
+    }
+
+    /// Records the time of a step, which limits the parts of prompts beside it.
+    pub fn measured(&self, ms: f64) {
+        let mut steps = self.shared.steps.borrow_mut();
+        if self.joined.get() && steps.prompts.is_empty() && steps.next.is_none() {
+            steps.step_ms = Some(ms);
+        }
+    }
+
+    /// Takes the next step together with all sessions that take part, once they are waiting.
+    pub async fn advance(&self, head: Head, params: &StepParams) -> Result<(), ModelError> {
+        let params = StepParams { sequence: self.sequence as u32, ..*params };
+        let mut waiting = Waiting { seat: self, round: None };
+        poll_fn(|context| {
+            let mut steps = self.shared.steps.borrow_mut();
+            let round = *waiting.round.get_or_insert_with(|| {
+                steps.waiting.push((head, params));
+                steps.round
+            });
+            if steps.round == round {
+                if steps.waiting.len() < steps.joined {
+                    // The other sessions are polled alongside this one, and wake it.
+                    context.waker().wake_by_ref();
+                    return Poll::Pending;
+                }
+                drop(steps);
+                let ended = self.shared.step();
+                steps = self.shared.steps.borrow_mut();
+                steps.round += 1;
+                steps.waiting.clear();
+                if steps.next.is_none() {
+                    steps.next = steps.prompts.pop_front();
+                }
+                let (outcome, ended) = match ended {
+                    Ok(()) => (None, Ok(())),
+                    Err(ModelError::Backend(error)) => (Some(error.clone()), Err(ModelError::Backend(error))),
+                    Err(error) => (Some(Error::Invalid(error.to_string())), Err(error)),
+                };
+                steps.outcome = outcome;
+                return Poll::Ready(ended);
+            }
+            Poll::Ready(steps.outcome.clone().map_or(Ok(()), |error| Err(error.into())))
+        })
+        .await
+    }
+}
+
+impl Beside for Seat {
+    /// As long as a step of the others, so that the time between their tokens is at most twice that of before.
+    fn part_ms(&self) -> f64 {
+        self.shared.steps.borrow().step_ms.unwrap_or(PROMPT_MS).clamp(LEAST_MS, PART_MS)
+    }
+
+    fn turn(&self) -> Local<'_, ()> {
+        let place = Place { seat: self };
+        Box::pin(poll_fn(move |context| {
+            let mut steps = place.seat.shared.steps.borrow_mut();
+            if steps.joined == 0 || steps.next == Some(place.seat.sequence) {
+                return Poll::Ready(());
+            }
+            if !steps.prompts.contains(&place.seat.sequence) {
+                steps.prompts.push_back(place.seat.sequence);
+            }
+            context.waker().wake_by_ref();
+            Poll::Pending
+        }))
+    }
+}
+
+/// The place of a prompt among those that wait.
+struct Place<'a> {
+    seat: &'a Seat,
+}
+
+impl Drop for Place<'_> {
+    fn drop(&mut self) {
+        let mut steps = self.seat.shared.steps.borrow_mut();
+        steps.prompts.retain(|sequence| *sequence != self.seat.sequence);
+        steps.next = steps.next.filter(|sequence| *sequence != self.seat.sequence);
+    }
+}
+
+/// A session that waits for a step.
+struct Waiting<'a> {
+    seat: &'a Seat,
+    round: Option<u64>,
+}
+
+impl Drop for Waiting<'_> {
+    /// Removes a waiter that is dropped before its step.
+    fn drop(&mut self) {
+        let mut steps = self.seat.shared.steps.borrow_mut();
+        if self.round == Some(steps.round) {
+            steps.waiting.retain(|(_, params)| params.sequence != self.seat.sequence as u32);
+        }
+    }
+}
+
+/// Participation in batched steps, until it is dropped.
+pub(crate) struct Joined {
+    shared: Rc<Shared>,
+    joined: Rc<Cell<bool>>,
+}
+
+impl Drop for Joined {
+    fn drop(&mut self) {
+        self.joined.set(false);
+        self.shared.steps.borrow_mut().joined -= 1;
+    }
+}
