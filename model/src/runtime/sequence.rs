@@ -259,6 +259,11 @@ impl Sequence {
 
     /// Reports text that was held back, and returns the result.
     pub fn into_generation(mut self, tell: &mut OnPiece<'_>) -> Generation {
+        self.generation(tell)
+    }
+
+    /// Reports text that was held back, and returns the result of a sequence that has ended. Its text is gone then.
+    pub fn generation(&mut self, tell: &mut OnPiece<'_>) -> Generation {
         self.flush(tell);
         let Totals { prompt_tokens, cached_tokens, done, stretches, decode_ms, .. } = self.totals;
         // The first token of each stretch belongs to its prefill.
@@ -268,7 +273,7 @@ impl Sequence {
             prompt_tokens,
             cached_tokens,
             tokens: self.text[self.prompt..][..self.taken].to_vec(),
-            text: self.words.into_text(),
+            text: self.words.take_text(),
             finish: self.finish.unwrap_or(Finish::Cancelled),
             prefill_ms: self.totals.prefill_ms.unwrap_or(0.0),
             decode_ms_per_token: if decoded > 0 { decode_ms / decoded as f64 } else { 0.0 },
@@ -277,7 +282,7 @@ impl Sequence {
             drafted_tokens: self.totals.drafted,
             accepted_tokens: self.totals.accepted,
             overflow,
-            log_probs: self.log_probs,
+            log_probs: std::mem::take(&mut self.log_probs),
         }
     }
 }

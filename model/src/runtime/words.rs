@@ -43,8 +43,8 @@ impl Words {
         &self.text[shown..]
     }
 
-    /// Returns all text.
-    pub fn into_text(self) -> String {
-        self.text
+    /// Takes all text.
+    pub fn take_text(&mut self) -> String {
+        std::mem::take(&mut self.text)
     }
 }

@@ -33,10 +33,10 @@ pub(super) fn round(
     for ((text, seat), ended) in texts.into_iter().zip(seats).zip(ended) {
         sessions.select(seat);
         match ended {
-            Err(error) if error.lost().is_some() => lost.push(text),
-            ended => {
+            None => lost.push(text),
+            Some(goes_on) => {
                 sessions.note(text.sequence());
-                go_on.extend(text.goes_on(ended));
+                go_on.extend(goes_on.then_some(text));
             }
         }
     }

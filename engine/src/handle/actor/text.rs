@@ -92,22 +92,17 @@ impl Text {
         let start = Instant::now();
         let ended = self.generate(opened, sessions, slice, others);
         self.busy_ms += since(start);
-        self.goes_on(ended)
+        self.goes_on(ended).then_some(self)
     }
 
-    /// Returns the text if it goes on after a turn; if not, sends the outcome.
-    pub fn goes_on(mut self, ended: Result<(), EngineError>) -> Option<Text> {
+    /// Returns whether the text goes on after a turn; if not, sends the outcome.
+    fn goes_on(&mut self, ended: Result<(), EngineError>) -> bool {
         match ended {
-            Err(error) => {
-                self.told.tell(Err(error));
-                None
-            }
-            Ok(()) if self.sequence.finish().is_none() => self.is_wanted().then_some(self),
-            Ok(()) => {
-                self.end();
-                None
-            }
+            Ok(()) if self.sequence.finish().is_none() => return self.is_wanted(),
+            Ok(()) => self.tell_end(),
+            Err(error) => drop(self.told.tell(Err(error))),
         }
+        false
     }
 
     /// Runs one turn alone.
@@ -140,17 +135,29 @@ impl Text {
         Ok(())
     }
 
-    /// Runs one turn in a batch, in a session of its own.
-    ///
-    /// *Errors*: as [`Engine::generate`].
+    /// Runs one turn in a batch, in a session of its own. Returns whether the text goes on; nothing if the device was
+    /// lost. The outcome is sent at once: the others may go on for long.
     pub async fn slice(
         &mut self,
         engine: &Engine,
         session: &mut Session,
         slice: usize,
         others: &dyn Fn() -> bool,
-    ) -> Result<(), EngineError> {
+    ) -> Option<bool> {
         let start = Instant::now();
+        let ended = self.generate_beside(engine, session, slice, others).await;
+        self.busy_ms += since(start);
+        let is_lost = ended.as_ref().is_err_and(|error| error.lost().is_some());
+        (!is_lost).then(|| self.goes_on(ended))
+    }
+
+    async fn generate_beside(
+        &mut self,
+        engine: &Engine,
+        session: &mut Session,
+        slice: usize,
+        others: &dyn Fn() -> bool,
+    ) -> Result<(), EngineError> {
         let tokenizer = engine.shared_tokenizer();
         let heard = Cell::new(true);
         let mut pauses = pauses(&self.sequence, slice, others, &heard);
@@ -163,21 +170,19 @@ impl Text {
             // Others that wait for a seat, or for their next turn, do not wait for a whole prompt.
             let holds_up = run.is_in_prompt() && run.is_alone() && others();
             if run.may_pause() && (holds_up || pauses(run.sequence())) {
-                run.pause(&mut on_piece).await?;
-                break;
+                return Ok(run.pause(&mut on_piece).await?);
             }
         }
-        self.busy_ms += since(start);
         Ok(())
     }
 
     /// Sends the outcome.
-    fn end(self) {
-        let Text { mut told, sequence, waited_ms, busy_ms, .. } = self;
+    fn tell_end(&mut self) {
+        let Text { told, sequence, waited_ms, busy_ms, .. } = self;
         let prompt_tokens = sequence.prompt_tokens();
         let (prefill_ms, cached_tokens) = sequence.first().unwrap_or_default();
-        let generation = sequence.into_generation(&mut |piece| {
-            tell(&mut told, &Event::Piece(piece), None);
+        let generation = sequence.generation(&mut |piece| {
+            tell(told, &Event::Piece(piece), None);
         });
         told.tell(Ok(Told::Ended(Box::new(Outcome {
             prompt_tokens,
@@ -185,9 +190,9 @@ impl Text {
             tokens: generation.tokens,
             text: generation.text,
             finish: generation.finish,
-            waited_ms,
+            waited_ms: *waited_ms,
             prefill_ms,
-            decode_ms: (busy_ms - prefill_ms).max(0.0),
+            decode_ms: (*busy_ms - prefill_ms).max(0.0),
             drafted_tokens: generation.drafted_tokens,
             accepted_tokens: generation.accepted_tokens,
             overflow: generation.overflow,
