@@ -205,9 +205,12 @@ impl Engine {
                 Some(prepared)
             }
             // If there is too little memory, another candidate may have more.
-            None if model.recipe().pooling().is_none() => {
-                options.capacity.map(|_| new_session(&model, options.capacity)).transpose()?.map(Prepared::Text)
-            }
+            None if model.recipe().pooling().is_none() => options
+                .capacity
+                .map(|_| new_session(&model, options.capacity))
+                .transpose()?
+                .map(Box::new)
+                .map(Prepared::Text),
             _ => None,
         };
         model.fill(source, &*host, &mut |done, total| progress(Progress::Weights { done, total })).await?;
@@ -325,7 +328,7 @@ impl Engine {
     pub fn session(&self) -> Result<Session, EngineError> {
         let prepared = self.prepared.borrow_mut().take_if(|prepared| matches!(prepared, Prepared::Text(_)));
         let mut session = match prepared {
-            Some(Prepared::Text(session)) => session,
+            Some(Prepared::Text(session)) => *session,
             _ => new_session(&self.model, self.capacity)?,
         };
         self.shape(&mut session);
@@ -395,7 +398,7 @@ impl Engine {
     pub fn embedder(&self) -> Result<Embedder, EngineError> {
         let prepared = self.prepared.borrow_mut().take_if(|prepared| matches!(prepared, Prepared::Embeddings(_)));
         let mut embedder = match prepared {
-            Some(Prepared::Embeddings(embedder)) => embedder,
+            Some(Prepared::Embeddings(embedder)) => *embedder,
             _ => Embedder::new(self.model.clone())?,
         };
         embedder.set_pace(self.pace());

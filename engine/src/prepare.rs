@@ -10,8 +10,8 @@ const PROMPTS: [usize; 3] = [2, 16, 64];
 
 /// A session, or an embedder.
 pub(crate) enum Prepared {
-    Text(Session),
-    Embeddings(Embedder),
+    Text(Box<Session>),
+    Embeddings(Box<Embedder>),
 }
 
 impl Prepared {
@@ -25,12 +25,12 @@ impl Prepared {
         if model.recipe().pooling().is_some() {
             let mut embedder = Embedder::new(model.clone())?;
             prompts.iter().try_for_each(|tokens| embedder.prepare(*tokens))?;
-            return Ok(Prepared::Embeddings(embedder));
+            return Ok(Prepared::Embeddings(Box::new(embedder)));
         }
         let mut session = new_session(model, capacity)?;
         session.set_short_prompt(info.short_prompt);
         prompts.iter().try_for_each(|tokens| session.prepare_prompt(*tokens, Head::GREEDY))?;
-        Ok(Prepared::Text(session))
+        Ok(Prepared::Text(Box::new(session)))
     }
 }
 

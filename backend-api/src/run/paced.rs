@@ -45,9 +45,10 @@ pub async fn step_beside(
     others: Option<&dyn Beside>,
 ) -> Result<(), Error> {
     ready(backend, host).await?;
-    let turn = async || match others {
-        Some(others) => others.turn().await,
-        None => {}
+    let turn = async || {
+        if let Some(others) = others {
+            others.turn().await;
+        }
     };
     let part_ms = || others.map_or(PART_MS, |others| others.part_ms().min(PART_MS));
     let Some(pace) = pace.filter(|_| !program.pieces().is_empty()) else {
