@@ -509,7 +509,7 @@ impl Engine {
 impl Engine {
     /// Makes the prompt of a conversation.
     ///
-    /// With [`Overflow::Shift`], the fewest oldest turns are left out so that the rest and the answer fit the context.
+    /// With [`Overflow::Shift`](model::Overflow::Shift), the fewest oldest turns are left out so that the rest and the answer fit the context.
     /// A turn is a message of the user with all messages up to the next one of the user. System messages at the
     /// beginning and the last turn always stay. An answer counts as at most half of the context.
     ///

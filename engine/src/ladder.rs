@@ -80,7 +80,7 @@ pub struct SelectOptions {
     pub without: Vec<&'static str>,
     /// Tuning results of devices ([`tune`](crate::tune())).
     pub tuned: Rc<Winners>,
-    /// Self-test results of earlier selections on this machine ([`Report::proof`]).
+    /// Self-test results of earlier selections on this machine ([`Report::proof`](crate::Report::proof)).
     pub proven: Rc<Proofs>,
 }
 
