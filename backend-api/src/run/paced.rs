@@ -22,7 +22,7 @@ pub async fn step(
     step_beside(program, rows, params, pace, (backend, host), None).await
 }
 
-/// What a step of a long prompt leaves room for: steps of others.
+/// Others whose steps go between the parts of a long step.
 pub trait Beside {
     /// Longest estimated time of a part, after which the others have their turn.
     ///
