@@ -7,13 +7,15 @@ use crate::fast::lanes::Instructions;
 use crate::threads::Threads;
 use crate::{fast, plain};
 use backend_api::{
-    Backend, BackendInfo, Cover, DType, Error, Form, Graph, Matcher, Piece, Plan, Products, Program, ReadId, Stats,
-    StepLimits, StorageDesc, StorageId, Tensor, Unsupported, Watcher, check_one_sequence, check_sequences, host_rows,
+    Backend, BackendInfo, Cover, DType, Error, Form, Graph, Matcher, Piece, Plan, Products, Program, ReadId, Shape,
+    Stats, StepLimits, StorageDesc, StorageId, Tensor, Unsupported, Watcher, check_sequences, host_rows,
 };
-use program::CpuProgram;
+use bytemuck::Zeroable;
+use program::{Apart, CpuProgram};
 use std::cell::RefCell;
 use std::fmt;
 use std::num::NonZeroUsize;
+use std::ops::Range;
 use std::rc::Rc;
 
 /// How the CPU computes.
@@ -45,11 +47,19 @@ pub struct Cpu {
     seen: Seen,
 }
 
+/// Rows of a step of several sequences, at most. Weights are taken apart once for all of them, and each attends by itself.
+const BATCH_ROWS: usize = 64;
+
 /// States with a codec are words too: f32 values that the codec can hold. Memory is no reason for codecs here.
 #[derive(Debug)]
 enum Data {
     Words(Vec<u32>),
     Packed(Vec<u8>),
+    /// Words of another storage, from this one on.
+    View {
+        of: StorageId,
+        first: usize,
+    },
 }
 
 #[derive(Debug)]
@@ -91,6 +101,27 @@ impl Memory {
     fn storage(&self, id: StorageId) -> Result<&Storage, Error> {
         self.storages.get(id.0 as usize).and_then(Option::as_ref).ok_or_else(unknown)
     }
+
+    /// Returns the storage that holds the words of this one, and which of them: all of its own, or those of a view.
+    fn place(&self, id: StorageId) -> Result<(StorageId, Range<usize>), Error> {
+        let storage = self.storage(id)?;
+        Ok(match &storage.data {
+            Data::View { of, first } => (*of, *first..first + storage.desc.shape.len()),
+            Data::Words(words) => (id, 0..words.len()),
+            Data::Packed(_) => (id, 0..0),
+        })
+    }
+
+    /// Returns the words of an unpacked storage.
+    fn words(&self, id: StorageId) -> Result<&[u32], Error> {
+        let (whole, range) = self.place(id)?;
+        match &self.storage(whole)?.data {
+            Data::Words(words) => words.get(range).ok_or_else(unknown),
+            Data::Packed(_) | Data::View { .. } => {
+                Err(Error::Invalid(format!("{} is packed and cannot be read", self.storage(id)?.desc.name)))
+            }
+        }
+    }
 }
 
 fn unknown() -> Error {
@@ -120,7 +151,7 @@ impl Cpu {
             synchronous: true,
             short_prompt: 0,
             verify_rows: 8,
-            batch_rows: 1,
+            batch_rows: BATCH_ROWS,
             verify_after: 0,
             prompt_rows: 128,
             products: Products::F32,
@@ -157,12 +188,10 @@ impl Kernel {
     }
 }
 
-fn zeros<T: Clone + Default>(len: usize, what: &str) -> Result<Vec<T>, Error> {
-    let mut data = Vec::new();
-    data.try_reserve_exact(len)
-        .map_err(|_| Error::OutOfMemory { what: what.into(), bytes: (len * size_of::<T>()) as u64 })?;
-    data.resize(len, T::default());
-    Ok(data)
+/// Returns zeros, as the system gives them: pages of memory that nothing is written to take none.
+fn zeros<T: Zeroable>(len: usize, what: &str) -> Result<Vec<T>, Error> {
+    let refused = |()| Error::OutOfMemory { what: what.into(), bytes: (len * size_of::<T>()) as u64 };
+    bytemuck::try_zeroed_vec(len).map_err(refused)
 }
 
 impl Backend for Cpu {
@@ -212,20 +241,23 @@ impl Backend for Cpu {
     fn write(&self, id: StorageId, first_row: usize, bytes: &[u8]) -> Result<(), Error> {
         let mut memory = self.memory.borrow_mut();
         memory.stats.uploaded += bytes.len() as u64;
-        let storage = memory.storages.get_mut(id.0 as usize).and_then(Option::as_mut).ok_or_else(unknown)?;
-        let (_, cols) = host_rows(&storage.desc.shape);
+        let (whole, range) = memory.place(id)?;
+        let &StorageDesc { shape, dtype, .. } = &memory.storage(id)?.desc;
+        let storage = memory.storages.get_mut(whole.0 as usize).and_then(Option::as_mut).ok_or_else(unknown)?;
+        let (_, cols) = host_rows(&shape);
         let widened: Vec<f32>;
-        let whole = |row: usize| bytes.len().is_multiple_of(row);
-        let bytes = match storage.desc.dtype {
-            DType::Coded(codec) if whole(codec.row_bytes(cols)) => {
+        let are_whole = |row: usize| bytes.len().is_multiple_of(row);
+        let bytes = match dtype {
+            DType::Coded(codec) if are_whole(codec.row_bytes(cols)) => {
                 widened = codec.decode(bytes);
                 bytemuck::cast_slice(&widened)
             }
             _ => bytes,
         };
-        let (target, row): (&mut [u8], usize) = match (&mut storage.data, storage.desc.dtype) {
+        let (target, row): (&mut [u8], usize) = match (&mut storage.data, dtype) {
             (Data::Packed(data), dtype) => (data, dtype.row_bytes(cols)?),
-            (Data::Words(words), _) => (bytemuck::cast_slice_mut(words), cols * 4),
+            (Data::Words(words), _) => (bytemuck::cast_slice_mut(&mut words[range]), cols * 4),
+            (Data::View { .. }, _) => return Err(unknown()),
         };
         let start = first_row.saturating_mul(row);
         let room = target.get_mut(start..start.saturating_add(bytes.len()));
@@ -248,9 +280,7 @@ impl Backend for Cpu {
         copy.clear();
         let storage = memory.storage(id)?;
         let (_, cols) = host_rows(&storage.desc.shape);
-        let Data::Words(words) = &storage.data else {
-            return Err(Error::Invalid(format!("{} is packed and cannot be read", storage.desc.name)));
-        };
+        let words = memory.words(id)?;
         let range = first_row.saturating_mul(cols)..first_row.saturating_add(rows).saturating_mul(cols);
         let words = words.get(range).ok_or_else(|| {
             Error::Invalid(format!("rows {first_row}+{rows} of {} are out of range", storage.desc.name))
@@ -272,6 +302,24 @@ impl Backend for Cpu {
         Ok(true)
     }
 
+    fn view(&self, id: StorageId, first_row: usize, rows: usize) -> Result<StorageId, Error> {
+        let mut memory = self.memory.borrow_mut();
+        let (whole, range) = memory.place(id)?;
+        let desc = &memory.storage(id)?.desc;
+        let mut dims: Vec<usize> = desc.shape.dims().collect();
+        let all = dims.first().copied().unwrap_or(0);
+        if matches!(desc.dtype, DType::Packed(_)) || rows == 0 || first_row.saturating_add(rows) > all {
+            let why = format!("rows {first_row}+{rows} of {} are none of its {all} unpacked rows", desc.name);
+            return Err(Error::Invalid(why));
+        }
+        let first = range.start + first_row * (desc.shape.len() / all);
+        dims[0] = rows;
+        let shape = Shape::new(&dims).map_err(|why| Error::Invalid(format!("{}: {why}", desc.name)))?;
+        let desc = StorageDesc { shape, guard_rows: 0, ..desc.clone() };
+        memory.storages.push(Some(Storage { desc, data: Data::View { of: whole, first } }));
+        Ok(StorageId(memory.storages.len() as u32 - 1))
+    }
+
     fn destroy(&self, id: StorageId) {
         let mut memory = self.memory.borrow_mut();
         if let Some(storage) = memory.storages.get_mut(id.0 as usize).and_then(Option::take) {
@@ -281,7 +329,6 @@ impl Backend for Cpu {
 
     fn compile_sequences(&self, plan: &Plan, sequences: &[&[StorageId]]) -> Result<Box<dyn Program>, Error> {
         let graph = plan.graph();
-        check_one_sequence(graph)?;
         let lowered = |cover: &Cover| {
             let refused = |reason: &str| Unsupported { op: cover.form.name().into(), reason: reason.into() };
             self.supports(graph, cover)?;
@@ -306,7 +353,9 @@ impl Backend for Cpu {
             cost: cover.cost(graph),
             units: units(kernel, needs.units).max(1),
         });
-        let pieces = pieces.collect();
+        let apart = Apart::new(plan)?;
+        // Steps of several sequences are run whole.
+        let pieces = if apart.is_none() { pieces.collect() } else { Vec::new() };
         let scratch = zeros::<f32>(scratch, "scratch memory")?;
         let held = (slots.iter().map(Vec::len).sum::<usize>() + scratch.len()) as u64 * 4;
         memory.stats.memory += held;
@@ -316,6 +365,7 @@ impl Backend for Cpu {
             plan: plan.clone(),
             sequences: sequences.iter().map(|storages| storages.to_vec()).collect(),
             kernels,
+            apart,
             pieces,
             slots,
             scratch,
@@ -346,6 +396,7 @@ impl Data {
         match self {
             Data::Words(words) => words.len() * 4,
             Data::Packed(bytes) => bytes.len(),
+            Data::View { .. } => 0,
         }
     }
 }

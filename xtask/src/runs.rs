@@ -112,12 +112,15 @@ macro_rules! on_gpus {
             concat!($layout, "gab"),
             concat!($layout, "llama_mixed_formats"),
             concat!($layout, "gemma3_with_windows_and_two_rotations"),
-            concat!($layout, "gpt_oss_with_sinks_and_biases"),
             concat!($layout, "qwen35_with_delta_nets"),
-            concat!($layout, "bert"),
             concat!($layout, "caches_in_codecs"),
-            concat!($layout, "texts_that_are_saved_in_the_middle"),
         )+
+            "webgpu_native::gpt_oss_with_sinks_and_biases",
+            "webgpu_native::bert",
+            "webgpu_native::texts_that_are_saved_in_the_middle",
+            "webgl_packed::gpt_oss_with_sinks_and_biases",
+            "webgl_packed::bert",
+            "webgl_packed::texts_that_are_saved_in_the_middle",
             "webgpu_native::gemma3n_with_streams",
             "webgpu_native::lfm2_with_convolutions",
             "webgpu_native::hybrids_that_scan_and_attend",
@@ -176,7 +179,7 @@ pub const RUNS: &[Run] = &[
         ),
     },
     // Long ones come first, so that no processor is idle at the end.
-    suite!("mutation check", Need::Nothing, "--mutate", "--share", "1/3"),
+    suite!("mutation check", Need::Nothing, "--mutate", "--share", "1/5"),
     Run {
         title: "JavaScript units",
         needs: Need::NodeAlone,
@@ -300,7 +303,6 @@ pub const RUNS: &[Run] = &[
     page!("chromium, webgl: conformance", Chromium, "webgl", "conformance", "--every", "7"),
     page!("chromium, webgl bits: conformance", Chromium, "webgl-bits", "conformance", "--every", "23"),
     page!("chromium, webgl: gab", Chromium, "webgl", "generate", "--prompts", "2"),
-    page!("chromium, webgl: smollm2", Chromium, "webgl", "generate", "--model", "smollm2", "--prompts", "1"),
     page!("chromium, webgl: checks", Chromium, "webgl", "checks", "--only", "extension,chances,workers,device"),
     page!("chromium, cpu: conformance", Chromium, "cpu", "conformance"),
     page!("chromium, cpu: gab", Chromium, "cpu", "generate"),
@@ -329,7 +331,7 @@ pub const RUNS: &[Run] = &[
     ),
     page!("firefox, webgl: conformance", Firefox, "webgl", "conformance", "--every", "23"),
     page!("firefox, webgl: gab", Firefox, "webgl", "generate"),
-    page!("firefox, webgl: checks", Firefox, "webgl", "checks", "--only", "generation,cache,device,policy"),
+    page!("firefox, webgl: checks", Firefox, "webgl", "checks", "--only", "generation,device,policy"),
     page!("firefox, webgpu: conformance", Firefox, "webgpu", "conformance", "--every", "23"),
     page!("firefox, webgpu: gab", Firefox, "webgpu", "generate", "--prompts", "1", "--tokens", "64"),
     page!("firefox, webgpu: checks", Firefox, "webgpu", "checks", "--only", "chances,device"),
@@ -341,12 +343,12 @@ pub const RUNS: &[Run] = &[
     },
     page!("webkit, webgl: conformance", Webkit, "webgl", "conformance", "--every", "23"),
     page!("webkit, webgl: gab", Webkit, "webgl", "generate", "--prompts", "2"),
-    page!("webkit, webgl: checks", Webkit, "webgl", "checks", "--only", "generation,cache,files,device,policy"),
+    page!("webkit, webgl: checks", Webkit, "webgl", "checks", "--only", "generation,cache,device,policy"),
     // The oldest Chromium, with the build for older browsers, and one with that for today. A part of each run: they are to
     // take no more than a few minutes together.
     old!("80", "webgl", "generate", "--prompts", "1", "--tokens", "24"),
     old!("80", "cpu", "generate", "--prompts", "1", "--tokens", "24"),
-    old!("80", "webgl", "conformance", "--every", "7"),
+    old!("80", "webgl", "conformance", "--every", "23"),
     old!("80", "webgl", "checks", "--only", "build,lost while generating,files"),
     old!("80", "cpu", "checks", "--only", "cache,abort,policy,next turn"),
     Run { title: "what the release says of itself", needs: Need::Node, program: Program::Task, args: &["verify"] },
@@ -548,6 +550,7 @@ pub const NIGHTLY: &[Run] = &[
     page!("firefox, webgl bits: gab", Firefox, "webgl-bits", "generate", "--prompts", "1"),
     page!("firefox, webgpu: smollm2", Firefox, "webgpu", "generate", "--model", "smollm2", "--prompts", "1"),
     page!("webkit, webgl bits: conformance", Webkit, "webgl-bits", "conformance", "--every", "16"),
+    old!("80", "webgl", "conformance", "--every", "7"),
     old!("80", "webgl-bits", "conformance", "--every", "7"),
     old!("80", "cpu", "conformance", "--every", "7"),
     Run {
@@ -571,10 +574,11 @@ pub const NIGHTLY: &[Run] = &[
         "webgl",
         "checks",
         "--only",
-        "selection,sessions,embedding,network,files"
+        "selection,sessions,embedding,network,cache,files"
     ),
     page!("firefox, webgpu: other checks", Firefox, "webgpu", "checks", "--only", "selection,embedding"),
-    page!("webkit, webgl: other checks", Webkit, "webgl", "checks", "--only", "selection,turn"),
+    page!("webkit, webgl: other checks", Webkit, "webgl", "checks", "--only", "selection,turn,files"),
+    page!("chromium, webgl: smollm2", Chromium, "webgl", "generate", "--model", "smollm2", "--prompts", "1"),
     page!("firefox, webgl: smollm2", Firefox, "webgl", "generate", "--model", "smollm2", "--prompts", "1"),
     suite!("whole mutation check", Need::Nothing, "--mutate"),
     Run {

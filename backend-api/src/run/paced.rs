@@ -50,7 +50,7 @@ pub async fn step_beside(
             others.turn().await;
         }
     };
-    let part_ms = || others.map_or(PART_MS, |others| others.part_ms().min(PART_MS));
+    let part_ms = || others.map_or(PART_MS, Beside::part_ms);
     let Some(pace) = pace.filter(|_| !program.pieces().is_empty()) else {
         turn().await;
         return program.step(params);

@@ -43,7 +43,7 @@ struct Steps {
     /// part after each step.
     prompts: VecDeque<usize>,
     next: Option<usize>,
-    /// Time of a step without parts of prompts beside it.
+    /// Estimated time of a step without parts of prompts beside it.
     ///
     /// *Units*: milliseconds.
     step_ms: Option<f64>,
@@ -53,6 +53,10 @@ struct Steps {
 ///
 /// *Units*: milliseconds.
 const PROMPT_MS: f64 = 5.0;
+/// Longest part of a prompt on a synchronous backend, which nothing but these sessions waits for.
+///
+/// *Units*: milliseconds.
+const LONGEST_MS: f64 = 250.0;
 /// Shortest part of a prompt: shorter ones are mostly overhead.
 ///
 /// *Units*: milliseconds.
@@ -85,6 +89,15 @@ impl Shared {
         Ok(backend.compile(&plan, &bound)?)
     }
 
+    /// Returns the rows of the program for so many sequences. A device computes as many rows as it has units for, whatever the
+    /// number; where each row takes its time, at most an eighth of them is of no sequence.
+    fn rows_for(&self, texts: usize) -> usize {
+        let whole = texts.next_power_of_two().max(2);
+        let info = self.model.backend().info();
+        let rows = if info.synchronous { texts.max(2).next_multiple_of((whole / 8).max(1)) } else { whole };
+        rows.min(info.batch_rows)
+    }
+
     /// Calls `with` with the program for at least so many sequences.
     pub fn with_program<T>(
         &self,
@@ -92,7 +105,7 @@ impl Shared {
         head: Head,
         with: impl FnOnce(&mut dyn Program) -> Result<T, ModelError>,
     ) -> Result<T, ModelError> {
-        let rows = texts.next_power_of_two().max(2);
+        let rows = self.rows_for(texts);
         let mut programs = self.programs.borrow_mut();
         with(&mut **match programs.entry((rows, head)) {
             Entry::Occupied(known) => known.into_mut(),
@@ -149,12 +162,16 @@ impl Seat {
         !self.joined.get() && self.shared.steps.borrow().joined > 0
     }
 
-    /// Records the time of a step, which limits the parts of prompts beside it.
+    /// Records the time from step to step, which limits the parts of prompts between them.
     pub fn measured(&self, ms: f64) {
-        let mut steps = self.shared.steps.borrow_mut();
-        if self.joined.get() && steps.prompts.is_empty() && steps.next.is_none() {
-            steps.step_ms = Some(ms);
+        if !self.joined.get() {
+            return;
         }
+        let part_ms = self.part_ms();
+        let mut steps = self.shared.steps.borrow_mut();
+        let alone = steps.prompts.is_empty() && steps.next.is_none();
+        // A part takes no longer than a step, so a step takes at least half of the time of both.
+        steps.step_ms = Some(if alone { ms } else { (ms - part_ms).max(ms / 2.0) });
     }
 
     /// Takes the next step together with all sessions that take part, once they are waiting.
@@ -198,12 +215,15 @@ impl Seat {
 impl Beside for Seat {
     /// As long as a step of the others, so that the time between their tokens is at most twice that of before.
     fn part_ms(&self) -> f64 {
-        self.shared.steps.borrow().step_ms.unwrap_or(PROMPT_MS).clamp(LEAST_MS, PART_MS)
+        let longest = if self.shared.model.backend().info().synchronous { LONGEST_MS } else { PART_MS };
+        self.shared.steps.borrow().step_ms.unwrap_or(PROMPT_MS).clamp(LEAST_MS, longest)
     }
 
     fn turn(&self) -> Local<'_, ()> {
         let place = Place { seat: self };
         Box::pin(poll_fn(move |context| {
+            // All of it, so that it is dropped with the future.
+            let place = &place;
             let mut steps = place.seat.shared.steps.borrow_mut();
             if steps.joined == 0 || steps.next == Some(place.seat.sequence) {
                 return Poll::Ready(());

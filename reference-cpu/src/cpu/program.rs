@@ -5,10 +5,11 @@ use crate::args::{Args, Bytes, MAX_INPUTS, MAX_OUTPUTS, Operand, WHOLE};
 use crate::fast::lanes::Instructions;
 use crate::threads::Threads;
 use backend_api::{
-    DType, Error, KernelInfo, Made, Part, Pass, Piece, Place, Plan, Program, ReadId, StepLimits, StepParams, StorageId,
-    Tensor, TensorId,
+    Cover, DType, Error, Form, KernelInfo, Kind, Made, Op, Part, Pass, Piece, Place, Plan, Program, ReadId, Shape,
+    StepLimits, StepParams, StorageId, Tensor, TensorId,
 };
 use std::cell::RefCell;
+use std::collections::HashMap;
 use std::ops::Range;
 use std::rc::Rc;
 
@@ -19,7 +20,9 @@ pub(super) struct CpuProgram {
     /// The storages of the externals, for each sequence.
     pub(super) sequences: Vec<Vec<StorageId>>,
     pub(super) kernels: Vec<Kernel>,
-    /// Cost of each kernel.
+    /// How rows of several sequences are kept apart, where each row of a step is of another one.
+    pub(super) apart: Option<Apart>,
+    /// Cost of each kernel; none where steps are run whole.
     pub(super) pieces: Vec<Piece>,
     pub(super) slots: Vec<Vec<u32>>,
     pub(super) scratch: Vec<f32>,
@@ -37,24 +40,107 @@ impl Drop for CpuProgram {
     }
 }
 
-/// The words of a place, moved out while a kernel writes them, so that operands can be borrowed beside them.
-fn take(place: Option<Place>, storages: &[StorageId], memory: &mut Memory, slots: &mut [Vec<u32>]) -> Vec<u32> {
-    match place {
-        Some(Place::Slot(slot)) => std::mem::take(&mut slots[slot]),
-        Some(Place::External(at)) => match &mut memory.storages[storages[at].0 as usize] {
-            Some(Storage { data: Data::Words(words), .. }) => std::mem::take(words),
-            _ => Vec::new(),
-        },
-        None => Vec::new(),
+/// Rows of a graph that are of several sequences each.
+#[derive(Debug)]
+pub(super) struct Apart {
+    /// Rows that the graph has.
+    rows: usize,
+    /// Kernels that read the position or the states of a sequence, and so are run for each row by itself.
+    by_row: Vec<bool>,
+    /// The states of one sequence, by the index of the tensor that stands for those of all.
+    of_one: HashMap<usize, Tensor>,
+}
+
+impl Apart {
+    /// Returns nothing for a graph whose rows are of one sequence.
+    ///
+    /// *Errors*: an operand whose rows are none of the step.
+    pub(super) fn new(plan: &Plan) -> Result<Option<Apart>, Error> {
+        let graph = plan.graph();
+        let sequences = graph.sequences();
+        if sequences == 1 {
+            return Ok(None);
+        }
+        let is_state = |id: &TensorId| matches!(graph.tensor(*id).kind, Kind::State(_));
+        let mut of_one = HashMap::new();
+        for (id, tensor) in graph.tensors().filter(|(id, _)| is_state(id)) {
+            let mut dims: Vec<usize> = tensor.shape.dims().collect();
+            dims.iter_mut().take(1).for_each(|rows| *rows /= sequences);
+            let shape = Shape::new(&dims).map_err(|why| Error::Invalid(format!("{}: {why}", tensor.name)))?;
+            of_one.insert(id.index(), Tensor { shape, ..tensor.clone() });
+        }
+        let by_position = |form: &Form| match form {
+            Form::Embed(_) | Form::QkvAppend(_) => true,
+            Form::Op(op) => matches!(op, Op::GetRows(_) | Op::Rope(_) | Op::Sample(_) | Op::Penalize(_)),
+            _ => false,
+        };
+        let ids = |cover: &Cover| cover.inputs.iter().chain(&cover.outputs).copied().collect::<Vec<_>>();
+        let by_row: Vec<bool> =
+            plan.covers().iter().map(|cover| by_position(&cover.form) || ids(cover).iter().any(is_state)).collect();
+        let rows = StepLimits::of(graph, 1).rows;
+        for (cover, _) in plan.covers().iter().zip(&by_row).filter(|(_, by_row)| **by_row) {
+            let temporaries = ids(cover).into_iter().map(|id| graph.tensor(id)).filter(|tensor| is_of_rows(tensor));
+            if let Some(other) = temporaries.into_iter().find(|tensor| tensor.shape.dims().next() != Some(rows)) {
+                let name = cover.form.name();
+                let why = format!("{name} has {other}, whose rows are not the {rows} of the step");
+                return Err(Error::Invalid(format!("{why}; run sequences one after another")));
+            }
+        }
+        Ok(Some(Apart { rows, by_row, of_one }))
     }
 }
 
-fn put(place: Option<Place>, words: Vec<u32>, storages: &[StorageId], memory: &mut Memory, slots: &mut [Vec<u32>]) {
+/// Whether the rows of a tensor are those of a step.
+fn is_of_rows(tensor: &Tensor) -> bool {
+    matches!(tensor.kind, Kind::Temporary | Kind::Output)
+}
+
+/// Part of a tensor's words that a kernel is given: all, or the row or the state of a sequence.
+#[derive(Clone, Copy)]
+struct Window<'a> {
+    apart: Option<(&'a Apart, usize, usize)>,
+}
+
+impl<'a> Window<'a> {
+    /// Returns the tensor that a kernel sees, and where its words begin in those of the whole.
+    fn of(&self, id: TensorId, tensor: &'a Tensor) -> (&'a Tensor, Range<usize>) {
+        let len = tensor.shape.len();
+        match self.apart {
+            Some((apart, row, _)) if is_of_rows(tensor) => {
+                let each = len / apart.rows;
+                (tensor, row * each..(row + 1) * each)
+            }
+            Some((apart, _, sequence)) => match apart.of_one.get(&id.index()) {
+                Some(state) => (state, sequence * state.shape.len()..(sequence + 1) * state.shape.len()),
+                None => (tensor, 0..len),
+            },
+            None => (tensor, 0..len),
+        }
+    }
+}
+
+/// Returns the words of a place, moved out while a kernel writes them, so that operands can be borrowed beside them; and where
+/// those of the storage begin.
+fn take(place: Place, storages: &[StorageId], memory: &mut Memory, slots: &mut [Vec<u32>]) -> (Vec<u32>, usize) {
     match place {
-        None => {}
-        Some(Place::Slot(slot)) => slots[slot] = words,
-        Some(Place::External(at)) => {
-            if let Some(Storage { data: Data::Words(data), .. }) = &mut memory.storages[storages[at].0 as usize] {
+        Place::Slot(slot) => (std::mem::take(&mut slots[slot]), 0),
+        Place::External(at) => match memory.place(storages[at]) {
+            Ok((whole, range)) => match &mut memory.storages[whole.0 as usize] {
+                Some(Storage { data: Data::Words(words), .. }) => (std::mem::take(words), range.start),
+                _ => Default::default(),
+            },
+            Err(_) => Default::default(),
+        },
+    }
+}
+
+fn put(place: Place, words: Vec<u32>, storages: &[StorageId], memory: &mut Memory, slots: &mut [Vec<u32>]) {
+    match place {
+        Place::Slot(slot) => slots[slot] = words,
+        Place::External(at) => {
+            if let Ok((whole, _)) = memory.place(storages[at])
+                && let Some(Storage { data: Data::Words(data), .. }) = &mut memory.storages[whole.0 as usize]
+            {
                 *data = words;
             }
         }
@@ -62,12 +148,15 @@ fn put(place: Option<Place>, words: Vec<u32>, storages: &[StorageId], memory: &m
 }
 
 impl CpuProgram {
-    /// Runs some kernels, of each these units; whoever watches is called after each.
-    fn run(&mut self, params: &StepParams, range: Range<usize>, units: Range<usize>) -> Result<(), Error> {
+    /// Runs some kernels, of each these units; whoever watches is called after each. There are several runs where each row is
+    /// of another sequence.
+    fn run(&mut self, runs: &[StepParams], range: Range<usize>, units: Range<usize>) -> Result<(), Error> {
         let watcher = self.seen.0.borrow().clone();
-        let Some(watcher) = watcher else { return self.run_kernels(params, range, units) };
+        let (Some(watcher), Some(params)) = (watcher, runs.first()) else {
+            return self.run_kernels(runs, range, units);
+        };
         for kernel in range {
-            self.run_kernels(params, kernel..kernel + 1, units.clone())?;
+            self.run_kernels(runs, kernel..kernel + 1, units.clone())?;
             if units == WHOLE || self.pieces.get(kernel).is_some_and(|piece| units.end == piece.units as usize) {
                 let (info, made) = self.info(kernel);
                 let mut read = |at: usize| {
@@ -80,71 +169,110 @@ impl CpuProgram {
         Ok(())
     }
 
-    fn run_kernels(&mut self, params: &StepParams, range: Range<usize>, units: Range<usize>) -> Result<(), Error> {
+    fn run_kernels(&mut self, runs: &[StepParams], range: Range<usize>, units: Range<usize>) -> Result<(), Error> {
         let memory = &mut *self.memory.borrow_mut();
-        self.limits.check(params)?;
-        let pieces = self.pieces.get(range.clone()).unwrap_or_default();
-        if pieces.len() != range.len() || (units != WHOLE && pieces.iter().any(|p| units.end > p.units as usize)) {
+        match self.apart {
+            Some(_) => self.limits.check_apart(runs)?,
+            None => runs.iter().try_for_each(|params| self.limits.check(params))?,
+        }
+        let fits =
+            |at: usize| units == WHOLE || self.pieces.get(at).is_some_and(|piece| units.end <= piece.units as usize);
+        if range.end > self.kernels.len() || !range.clone().all(fits) {
             return Err(Error::Invalid(format!(
                 "the program has no kernels {range:?} with units {units:?}; cut its own pieces"
             )));
         }
-        let storages = &self.sequences[params.sequence as usize];
+        let Some(first) = runs.first().map(|first| StepParams { rows: first.rows * runs.len() as u32, ..*first })
+        else {
+            return Ok(());
+        };
+        let storages = &self.sequences[if self.apart.is_some() { 0 } else { first.sequence as usize }];
         if let Some(gone) = storages.iter().find(|id| memory.storage(**id).is_err()) {
             return Err(Error::Invalid(format!("storage {} was destroyed; compile the program again", gone.0)));
         }
-        let CpuProgram { plan, kernels, slots, scratch, instructions, threads, .. } = self;
-        let (graph, count) = (plan.graph(), threads.count());
+        let CpuProgram { plan, kernels, apart, slots, scratch, instructions, threads, .. } = self;
+        let mut on =
+            On { plan, storages, memory, slots, scratch, instructions: *instructions, threads: threads.count() };
+        let mut calls = 0;
         threads.enter(|| {
-            for (kernel, node) in kernels[range.clone()].iter().zip(&plan.covers()[range.clone()]) {
-                let mut outputs: [Vec<u32>; MAX_OUTPUTS] = Default::default();
-                for (words, id) in outputs.iter_mut().zip(&node.outputs) {
-                    *words = take(plan.place(*id), storages, memory, slots);
+            for at in range {
+                let (kernel, cover) = (kernels[at], &plan.covers()[at]);
+                match apart.as_ref().filter(|apart| apart.by_row[at]) {
+                    None => on.call(kernel, cover, &first, Window { apart: None }, units.clone()),
+                    Some(apart) => runs.iter().enumerate().for_each(|(row, params)| {
+                        let window = Window { apart: Some((apart, row, params.sequence as usize)) };
+                        on.call(kernel, cover, params, window, units.clone());
+                    }),
                 }
-                let mut inputs = [None; MAX_INPUTS];
-                for (input, id) in inputs.iter_mut().zip(&node.inputs) {
-                    let tensor = graph.tensor(*id);
-                    let bytes = match plan.place(*id) {
-                        None => Bytes::Words(&[]),
-                        Some(Place::Slot(slot)) => Bytes::Words(&slots[slot]),
-                        Some(Place::External(at)) => match &memory.storages[storages[at].0 as usize] {
-                            Some(Storage { data: Data::Packed(bytes), .. }) => Bytes::Packed(bytes),
-                            Some(Storage { data: Data::Words(words), .. }) => Bytes::Words(words),
-                            None => Bytes::Words(&[]),
-                        },
-                    };
-                    // Slots and guarded storages are longer than the tensor; states that are being written are empty.
-                    let bytes = match bytes {
-                        Bytes::Words(words) => Bytes::Words(&words[..tensor.shape.len().min(words.len())]),
-                        packed => packed,
-                    };
-                    *input = Some(Operand { tensor, bytes });
-                }
-                let mut lengths = [0; MAX_OUTPUTS];
-                for (len, id) in lengths.iter_mut().zip(&node.outputs) {
-                    *len = graph.tensor(*id).shape.len();
-                }
-                let [a, b, c] = &mut outputs;
-                let results = [&mut a[..lengths[0]], &mut b[..lengths[1]], &mut c[..lengths[2]]];
-                let mut args = Args {
-                    step: *params,
-                    inputs,
-                    outputs: results,
-                    scratch,
-                    instructions: *instructions,
-                    threads: count,
-                    units: units.clone(),
-                };
-                kernel.run(&node.form, &mut args);
-                for (words, id) in outputs.into_iter().zip(&node.outputs) {
-                    put(plan.place(*id), words, storages, memory, slots);
-                }
+                calls += 1;
             }
         });
-        memory.stats.dispatches += range.len() as u64;
+        memory.stats.dispatches += calls;
         memory.stats.submits += 1;
-        memory.stats.uploaded += size_of::<StepParams>() as u64;
+        memory.stats.uploaded += (runs.len() * size_of::<StepParams>()) as u64;
         Ok(())
+    }
+}
+
+/// Returns a part of some words, counted from `begin`; none of a state that is being written. Slots and guarded storages are
+/// longer than their tensor.
+fn words<'a>(all: &'a [u32], begin: usize, part: &Range<usize>) -> &'a [u32] {
+    all.get(begin + part.start..begin + part.end).unwrap_or(&[])
+}
+
+/// Memory that kernels run on, and how they run.
+struct On<'a> {
+    plan: &'a Plan,
+    storages: &'a [StorageId],
+    memory: &'a mut Memory,
+    slots: &'a mut [Vec<u32>],
+    scratch: &'a mut [f32],
+    instructions: Instructions,
+    threads: usize,
+}
+
+impl On<'_> {
+    /// Runs one kernel.
+    fn call(&mut self, kernel: Kernel, cover: &Cover, step: &StepParams, window: Window<'_>, units: Range<usize>) {
+        let On { plan, storages, memory, slots, .. } = self;
+        let graph = plan.graph();
+        let mut outputs: [Vec<u32>; MAX_OUTPUTS] = Default::default();
+        let mut ranges: [Range<usize>; MAX_OUTPUTS] = Default::default();
+        for ((words, range), id) in outputs.iter_mut().zip(&mut ranges).zip(&cover.outputs) {
+            let Some(place) = plan.place(*id) else { continue };
+            let (whole, begin) = take(place, storages, memory, slots);
+            let (_, part) = window.of(*id, graph.tensor(*id));
+            (*words, *range) = (whole, begin + part.start..begin + part.end);
+        }
+        let mut inputs = [None; MAX_INPUTS];
+        for (input, id) in inputs.iter_mut().zip(&cover.inputs) {
+            let (tensor, part) = window.of(*id, graph.tensor(*id));
+            let storage = |at: usize| {
+                let (whole, range) = memory.place(storages[at]).ok()?;
+                Some((&memory.storages[whole.0 as usize].as_ref()?.data, range.start))
+            };
+            let bytes = match plan.place(*id) {
+                None => Bytes::Words(&[]),
+                Some(Place::Slot(slot)) => Bytes::Words(words(&slots[slot], 0, &part)),
+                Some(Place::External(at)) => match storage(at) {
+                    Some((Data::Packed(bytes), _)) => Bytes::Packed(bytes),
+                    Some((Data::Words(all), begin)) => Bytes::Words(words(all, begin, &part)),
+                    Some((Data::View { .. }, _)) | None => Bytes::Words(&[]),
+                },
+            };
+            *input = Some(Operand { tensor, bytes });
+        }
+        let [a, b, c] = &mut outputs;
+        let [of_a, of_b, of_c] = ranges;
+        let results = [&mut a[of_a], &mut b[of_b], &mut c[of_c]];
+        let (scratch, instructions, threads) = (&mut *self.scratch, self.instructions, self.threads);
+        let mut args = Args { step: *step, inputs, outputs: results, scratch, instructions, threads, units };
+        kernel.run(&cover.form, &mut args);
+        for (words, id) in outputs.into_iter().zip(&cover.outputs) {
+            if let Some(place) = plan.place(*id) {
+                put(place, words, storages, memory, slots);
+            }
+        }
     }
 }
 
@@ -154,11 +282,11 @@ impl CpuProgram {
         let missing = || Error::Invalid("the tensor has no place; report this as a bug".into());
         let memory = &mut *self.memory.borrow_mut();
         let words = match self.plan.place(id).ok_or_else(missing)? {
-            Place::Slot(slot) => &self.slots[slot],
-            Place::External(at) => match &memory.storage(self.sequences[params.sequence as usize][at])?.data {
-                Data::Words(words) => words,
-                Data::Packed(_) => return Err(missing()),
-            },
+            Place::Slot(slot) => &self.slots[slot][..],
+            Place::External(at) => {
+                let sequence = if self.apart.is_some() { 0 } else { params.sequence as usize };
+                memory.words(self.sequences[sequence][at])?
+            }
         };
         let bytes = bytemuck::cast_slice(&words[..self.plan.graph().tensor(id).shape.len()]).to_vec();
         Ok(memory.done(bytes))
@@ -184,7 +312,14 @@ impl CpuProgram {
 
 impl Program for CpuProgram {
     fn step(&mut self, params: &StepParams) -> Result<(), Error> {
-        self.run(params, 0..self.kernels.len(), WHOLE)
+        self.run(&[*params], 0..self.kernels.len(), WHOLE)
+    }
+
+    fn steps(&mut self, runs: &[StepParams]) -> Result<(), Error> {
+        match self.apart {
+            Some(_) => self.run(runs, 0..self.kernels.len(), WHOLE),
+            None => runs.iter().try_for_each(|params| self.step(params)),
+        }
     }
 
     fn pieces(&self) -> &[Piece] {
@@ -192,9 +327,13 @@ impl Program for CpuProgram {
     }
 
     fn part(&mut self, params: &StepParams, part: &Part) -> Result<(), Error> {
+        if self.apart.is_some() {
+            let why = format!("{part:?} was asked of a step of several sequences, which are run whole; run a step");
+            return Err(Error::Invalid(why));
+        }
         match part {
-            Part::Kernels(range) => self.run(params, range.clone(), WHOLE),
-            Part::Units(at, units) => self.run(params, *at..at + 1, units.start as usize..units.end as usize),
+            Part::Kernels(range) => self.run(&[*params], range.clone(), WHOLE),
+            Part::Units(at, units) => self.run(&[*params], *at..at + 1, units.start as usize..units.end as usize),
         }
     }
 

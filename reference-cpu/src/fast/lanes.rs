@@ -85,6 +85,13 @@ pub(crate) trait Lanes: Copy {
     /// No sums yet.
     fn no_rows(self) -> Self::RowSums;
 
+    /// Lays rows beside each other: pair by pair of neighbours, that of each row.
+    #[inline(always)]
+    fn beside(self, rows: &[Ints; ROWS]) -> [IntPairs; GROUP / 2] {
+        let rows = rows.map(bytemuck::cast::<Ints, [i32; GROUP / 2]>);
+        std::array::from_fn(|pair| std::array::from_fn(|row| rows[row][pair]))
+    }
+
     /// Adds the product of a pair with that of each row: both products of a pair to one sum.
     fn add_rows(self, sums: Self::RowSums, pair: i32, rows: &IntPairs) -> Self::RowSums;
 

@@ -13,8 +13,9 @@ use backend_api::Format;
 use backend_api::format::{GROUP, Row, Visit};
 use std::marker::PhantomData;
 
-/// Rows of x from which on this is used.
-pub(super) const MANY: usize = 16;
+/// Rows of x from which on this is used. Laying rows beside each other takes as long as the products of 16 of them do, or of 6
+/// where vectors are transposed in registers.
+pub(super) const MANY: usize = if cfg!(target_arch = "x86_64") { 6 } else { 16 };
 /// Pairs of rows of weights that are laid beside each other: the first rows of all, then the second ones.
 pub(super) const PANEL: usize = ROWS / 2;
 /// Pairs of elements of a group.
@@ -206,11 +207,11 @@ fn lay<R: Row>(
         }
     }
     for (g, q) in q.iter_mut().enumerate() {
-        let mut ints = [[0i32; STEPS]; ROWS];
+        let mut ints = [[0; GROUP]; ROWS];
         for (row, ints) in rows.iter().zip(&mut ints) {
-            *ints = bytemuck::cast(row.group(lanes, g));
+            *ints = row.group(lanes, g);
         }
-        *q = std::array::from_fn(|step| std::array::from_fn(|row| ints[row][step]));
+        *q = lanes.beside(&ints);
     }
 }
 

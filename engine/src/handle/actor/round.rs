@@ -1,10 +1,12 @@
 //! Turns of a batch: several sequences that the device advances together.
 
+use std::cell::Cell;
+
 use backend_api::run::{Local, join};
 use model::Sessions;
 
 use super::block_on;
-use super::text::Text;
+use super::text::{Round, Text};
 use crate::error::EngineError;
 use crate::handle::Opened;
 
@@ -22,10 +24,11 @@ pub(super) fn round(
         Err(_) => return one_by_one(texts, opened, sessions, slice, others),
     };
     let engine = &opened.engine;
+    let round = Round { slice, seats: sessions.seats(), live: Cell::new(texts.len()), others };
     let mut places: Vec<_> = sessions.sessions_mut().map(Some).collect();
     let turns = texts.iter_mut().zip(&seats).filter_map(|(text, seat)| {
         let session = places.get_mut(*seat)?.take()?;
-        let turn: Local<'_, _> = Box::pin(text.slice(engine, session, slice, others));
+        let turn: Local<'_, _> = Box::pin(text.slice(engine, session, &round));
         Some(turn)
     });
     let ended = block_on(join(turns.collect()));

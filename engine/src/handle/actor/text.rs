@@ -31,6 +31,25 @@ pub(super) struct Text {
     _place: Place,
 }
 
+/// Turn of several texts that advance together.
+pub(super) struct Round<'a> {
+    /// New tokens after which a text pauses if others wait for its seat.
+    pub slice: usize,
+    /// Number of seats.
+    pub seats: usize,
+    /// Number of its texts that have not ended.
+    pub live: Cell<usize>,
+    /// Whether there are requests that do not take part.
+    pub others: &'a dyn Fn() -> bool,
+}
+
+impl Round<'_> {
+    /// Returns whether a request waits that a seat is free for: then all pause after their next token, and go on with it.
+    fn admits(&self) -> bool {
+        self.live.get() < self.seats && (self.others)()
+    }
+}
+
 impl Text {
     /// Accepts a request; if it is refused, sends the error to the caller.
     pub fn admit(
@@ -137,39 +156,37 @@ impl Text {
 
     /// Runs one turn in a batch, in a session of its own. Returns whether the text goes on; nothing if the device was
     /// lost. The outcome is sent at once: the others may go on for long.
-    pub async fn slice(
-        &mut self,
-        engine: &Engine,
-        session: &mut Session,
-        slice: usize,
-        others: &dyn Fn() -> bool,
-    ) -> Option<bool> {
+    pub async fn slice(&mut self, engine: &Engine, session: &mut Session, round: &Round<'_>) -> Option<bool> {
         let start = Instant::now();
-        let ended = self.generate_beside(engine, session, slice, others).await;
+        let ended = self.generate_beside(engine, session, round).await;
         self.busy_ms += since(start);
         let is_lost = ended.as_ref().is_err_and(|error| error.lost().is_some());
-        (!is_lost).then(|| self.goes_on(ended))
+        if is_lost {
+            return None;
+        }
+        let goes_on = self.goes_on(ended);
+        round.live.set(round.live.get() - usize::from(!goes_on));
+        Some(goes_on)
     }
 
     async fn generate_beside(
         &mut self,
         engine: &Engine,
         session: &mut Session,
-        slice: usize,
-        others: &dyn Fn() -> bool,
+        round: &Round<'_>,
     ) -> Result<(), EngineError> {
         let tokenizer = engine.shared_tokenizer();
         let heard = Cell::new(true);
-        let mut pauses = pauses(&self.sequence, slice, others, &heard);
+        let mut pauses = pauses(&self.sequence, round.slice, round.others, &heard);
         let told = &mut self.told;
         let mut on_piece = |piece: Piece<'_>| heard.set(tell(told, &Event::Piece(piece), tokenizer.as_ref()));
         let mut run = engine.begin(session, &mut self.sequence, &mut on_piece).await?;
         // Drafts would delay the rest of the batch.
         run.forgo_drafts();
         while run.advance(&mut on_piece).await? {
-            // Others that wait for a seat, or for their next turn, do not wait for a whole prompt.
-            let holds_up = run.is_in_prompt() && run.is_alone() && others();
-            if run.may_pause() && (holds_up || pauses(run.sequence())) {
+            // Those that wait for a turn of such a long prompt need not wait for all of it.
+            let holds_up = run.is_in_prompt() && run.is_alone() && (round.others)();
+            if run.may_pause() && (round.admits() || holds_up || pauses(run.sequence())) {
                 return Ok(run.pause(&mut on_piece).await?);
             }
         }

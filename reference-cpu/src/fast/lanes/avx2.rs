@@ -1,8 +1,9 @@
 //! AVX2 and FMA.
 
 use super::arrays::Arrays;
-use super::{Floats, IntPairs, Ints, Lanes, RowFloats};
+use super::{Floats, IntPairs, Ints, Lanes, ROWS, RowFloats};
 use crate::decode::quants::Words;
+use backend_api::format::GROUP;
 use bytemuck::cast;
 use std::arch::x86_64::{__m128, __m128i, __m256, __m256i};
 
@@ -16,6 +17,39 @@ impl Avx2 {
     fn pairs(self, [a, b]: [__m256i; 2]) -> __m256i {
         let avx2 = self.0.avx2;
         avx2._mm256_add_epi32(avx2._mm256_unpacklo_epi32(a, b), avx2._mm256_unpackhi_epi32(a, b))
+    }
+
+    /// Columns of four rows, of each half four.
+    #[inline(always)]
+    fn columns_of_four(self, [a, b, c, d]: [__m256i; 4]) -> [__m256i; 4] {
+        let avx2 = self.0.avx2;
+        let (ab, cd) = (avx2._mm256_unpacklo_epi32(a, b), avx2._mm256_unpacklo_epi32(c, d));
+        let (ab_high, cd_high) = (avx2._mm256_unpackhi_epi32(a, b), avx2._mm256_unpackhi_epi32(c, d));
+        [
+            avx2._mm256_unpacklo_epi64(ab, cd),
+            avx2._mm256_unpackhi_epi64(ab, cd),
+            avx2._mm256_unpacklo_epi64(ab_high, cd_high),
+            avx2._mm256_unpackhi_epi64(ab_high, cd_high),
+        ]
+    }
+
+    /// Columns of eight rows.
+    // Without closures, in which instructions are not inlined.
+    #[inline(always)]
+    fn columns(self, [a, b, c, d, e, f, g, h]: [__m256i; 8]) -> [__m256i; 8] {
+        let avx2 = self.0.avx2;
+        let [a, b, c, d] = self.columns_of_four([a, b, c, d]);
+        let [e, f, g, h] = self.columns_of_four([e, f, g, h]);
+        [
+            avx2._mm256_permute2x128_si256::<0x20>(a, e),
+            avx2._mm256_permute2x128_si256::<0x20>(b, f),
+            avx2._mm256_permute2x128_si256::<0x20>(c, g),
+            avx2._mm256_permute2x128_si256::<0x20>(d, h),
+            avx2._mm256_permute2x128_si256::<0x31>(a, e),
+            avx2._mm256_permute2x128_si256::<0x31>(b, f),
+            avx2._mm256_permute2x128_si256::<0x31>(c, g),
+            avx2._mm256_permute2x128_si256::<0x31>(d, h),
+        ]
     }
 }
 
@@ -109,6 +143,23 @@ impl Lanes for Avx2 {
     #[inline(always)]
     fn no_rows(self) -> [__m256i; 2] {
         [self.0.avx._mm256_setzero_si256(); 2]
+    }
+
+    #[inline(always)]
+    fn beside(self, rows: &[Ints; ROWS]) -> [IntPairs; GROUP / 2] {
+        let mut out = [[0; ROWS]; GROUP / 2];
+        for (half, out) in out.as_chunks_mut::<8>().0.iter_mut().enumerate() {
+            let mut of: [[__m256i; 8]; 2] = [[self.0.avx._mm256_setzero_si256(); 8]; 2];
+            for (of, row) in of.as_flattened_mut().iter_mut().zip(rows) {
+                *of = cast::<_, [__m256i; 2]>(*row)[half];
+            }
+            let [first, last] = of;
+            let (first, last) = (self.columns(first), self.columns(last));
+            for ((out, first), last) in out.iter_mut().zip(first).zip(last) {
+                *out = cast([first, last]);
+            }
+        }
+        out
     }
 
     #[inline(always)]
