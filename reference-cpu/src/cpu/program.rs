@@ -43,11 +43,9 @@ impl Drop for CpuProgram {
 /// Rows of a graph that are of several sequences each.
 #[derive(Debug)]
 pub(super) struct Apart {
-    /// Rows that the graph has.
-    rows: usize,
     /// Kernels that read the position or the states of a sequence, and so are run for each row by itself.
     by_row: Vec<bool>,
-    /// The states of one sequence, by the index of the tensor that stands for those of all.
+    /// What one sequence has of each tensor, by its index: a row, or its part of a state.
     of_one: HashMap<usize, Tensor>,
 }
 
@@ -62,10 +60,12 @@ impl Apart {
             return Ok(None);
         }
         let is_state = |id: &TensorId| matches!(graph.tensor(*id).kind, Kind::State(_));
+        let rows = StepLimits::of(graph, 1).rows;
         let mut of_one = HashMap::new();
-        for (id, tensor) in graph.tensors().filter(|(id, _)| is_state(id)) {
+        for (id, tensor) in graph.tensors().filter(|(id, tensor)| is_state(id) || is_of_rows(tensor)) {
+            let parts = if is_state(&id) { sequences } else { rows };
             let mut dims: Vec<usize> = tensor.shape.dims().collect();
-            dims.iter_mut().take(1).for_each(|rows| *rows /= sequences);
+            dims.iter_mut().take(1).for_each(|rows| *rows = (*rows / parts).max(1));
             let shape = Shape::new(&dims).map_err(|why| Error::Invalid(format!("{}: {why}", tensor.name)))?;
             of_one.insert(id.index(), Tensor { shape, ..tensor.clone() });
         }
@@ -77,7 +77,6 @@ impl Apart {
         let ids = |cover: &Cover| cover.inputs.iter().chain(&cover.outputs).copied().collect::<Vec<_>>();
         let by_row: Vec<bool> =
             plan.covers().iter().map(|cover| by_position(&cover.form) || ids(cover).iter().any(is_state)).collect();
-        let rows = StepLimits::of(graph, 1).rows;
         for (cover, _) in plan.covers().iter().zip(&by_row).filter(|(_, by_row)| **by_row) {
             let temporaries = ids(cover).into_iter().map(|id| graph.tensor(id)).filter(|tensor| is_of_rows(tensor));
             if let Some(other) = temporaries.into_iter().find(|tensor| tensor.shape.dims().next() != Some(rows)) {
@@ -86,7 +85,7 @@ impl Apart {
                 return Err(Error::Invalid(format!("{why}; run sequences one after another")));
             }
         }
-        Ok(Some(Apart { rows, by_row, of_one }))
+        Ok(Some(Apart { by_row, of_one }))
     }
 }
 
@@ -98,24 +97,19 @@ fn is_of_rows(tensor: &Tensor) -> bool {
 /// Part of a tensor's words that a kernel is given: all, or the row or the state of a sequence.
 #[derive(Clone, Copy)]
 struct Window<'a> {
+    /// Row of the step, and its sequence, where they are kept apart.
     apart: Option<(&'a Apart, usize, usize)>,
 }
 
 impl<'a> Window<'a> {
     /// Returns the tensor that a kernel sees, and where its words begin in those of the whole.
     fn of(&self, id: TensorId, tensor: &'a Tensor) -> (&'a Tensor, Range<usize>) {
-        let len = tensor.shape.len();
-        match self.apart {
-            Some((apart, row, _)) if is_of_rows(tensor) => {
-                let each = len / apart.rows;
-                (tensor, row * each..(row + 1) * each)
-            }
-            Some((apart, _, sequence)) => match apart.of_one.get(&id.index()) {
-                Some(state) => (state, sequence * state.shape.len()..(sequence + 1) * state.shape.len()),
-                None => (tensor, 0..len),
-            },
-            None => (tensor, 0..len),
-        }
+        let found = self.apart.and_then(|(apart, row, sequence)| {
+            let one = apart.of_one.get(&id.index())?;
+            Some((one, if is_of_rows(tensor) { row } else { sequence }))
+        });
+        let Some((one, at)) = found else { return (tensor, 0..tensor.shape.len()) };
+        (one, at * one.shape.len()..(at + 1) * one.shape.len())
     }
 }
 
