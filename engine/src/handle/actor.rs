@@ -154,11 +154,13 @@ impl Actor {
         if tasks.len() < 2 {
             return tasks.pop().and_then(|task| self.advance(task)).into_iter().collect();
         }
-        let mut texts: Vec<Text> = Vec::with_capacity(tasks.len());
-        for task in tasks {
-            let Task::Text(mut text) = task else { continue };
-            self.begin(&mut text, &texts);
-            texts.push(*text);
+        let texts = tasks.into_iter().filter_map(|task| if let Task::Text(text) = task { Some(*text) } else { None });
+        let mut texts: Vec<Text> = texts.collect();
+        for at in 0..texts.len() {
+            let (before, rest) = texts.split_at_mut(at);
+            if let Some((text, after)) = rest.split_first_mut() {
+                self.begin(text, before.iter().chain(&*after));
+            }
         }
         let Work::Texts(sessions) = &mut self.work else { return Vec::new() };
         let count = texts.len();
@@ -170,14 +172,15 @@ impl Actor {
     }
 
     /// Names a sequence whose first turn comes, unlike all that are begun or in `beside`.
-    fn begin(&mut self, text: &mut Text, beside: &[Text]) {
+    fn begin<'a>(&mut self, text: &mut Text, beside: impl Iterator<Item = &'a Text>) {
         let Work::Texts(sessions) = &self.work else { return };
         if text.is_new() {
             let begun = self.turns.begun().filter_map(|task| match task {
                 Task::Text(other) => Some(&**other),
                 Task::Vectors(_) => None,
             });
-            let used: Vec<&str> = begun.chain(beside).map(Text::name).collect();
+            let mut used: Vec<&str> = begun.map(Text::name).collect();
+            beside.for_each(|other| used.push(other.name()));
             self.count += 1;
             let known = name(sessions, text.sequence().text(), |name| used.contains(&name));
             text.begin(known.unwrap_or_else(|| self.count.to_string()));
@@ -187,7 +190,7 @@ impl Actor {
     /// Gives a request a turn; returns it if it goes on.
     fn advance(&mut self, mut task: Task) -> Option<Task> {
         if let Task::Text(text) = &mut task {
-            self.begin(text, &[]);
+            self.begin(text, std::iter::empty());
         }
         match (task, &mut self.work) {
             (Task::Text(text), Work::Texts(sessions)) => {

