@@ -203,7 +203,7 @@ impl CpuProgram {
         });
         memory.stats.dispatches += calls;
         memory.stats.submits += 1;
-        memory.stats.uploaded += (runs.len() * size_of::<StepParams>()) as u64;
+        memory.stats.uploaded += size_of_val(runs) as u64;
         Ok(())
     }
 }
