@@ -113,6 +113,12 @@ impl Pace {
         }
     }
 
+    /// Takes all that was given for done, and learns nothing of how long it took: the device had other work, too.
+    pub fn pass(&mut self) {
+        self.done_ms = self.given_ms;
+        self.under_way = [false; 2];
+    }
+
     /// Learns what the call took that gave work to the device: on a synchronous one, the time of the work.
     pub fn returned(&mut self, rows: usize, work: u64, took_ms: f64) {
         if self.synchronous {

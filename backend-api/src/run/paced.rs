@@ -50,6 +50,7 @@ pub async fn step_beside(
             others.turn().await;
         }
     };
+    let is_beside = others.is_some();
     let part_ms = || others.map_or(PART_MS, Beside::part_ms);
     let Some(pace) = pace.filter(|_| !program.pieces().is_empty()) else {
         turn().await;
@@ -58,17 +59,18 @@ pub async fn step_beside(
     let all = Piece::total(program.pieces(), params);
     if all <= pace.most(rows, part_ms()) {
         turn().await;
-        return run(program, rows, params, (None, all), pace, (backend, host)).await;
+        return run(program, rows, params, (None, all), pace, (backend, host), is_beside).await;
     }
     let mut cuts = Cuts::default();
     while let Some((part, work)) = cuts.next(program.pieces(), params, pace.most(rows, part_ms())) {
         turn().await;
-        run(program, rows, params, (Some(part), work), pace, (backend, host)).await?;
+        run(program, rows, params, (Some(part), work), pace, (backend, host), is_beside).await?;
     }
     Ok(())
 }
 
-/// Waits until there is room, and runs a part of a step, or all of it.
+/// Waits until there is room, and runs a part of a step, or all of it. Beside others there is room: each part waited for a step
+/// of theirs, and as they go on, the device is never idle.
 async fn run(
     program: &mut dyn Program,
     rows: usize,
@@ -76,7 +78,11 @@ async fn run(
     (part, work): (Option<Part>, u64),
     pace: &mut Pace,
     (backend, host): (&dyn Backend, &dyn Host),
+    is_beside: bool,
 ) -> Result<(), Error> {
+    if is_beside {
+        pace.pass();
+    }
     while pace.is_full(pace.ms(rows, work)) {
         turn(Some(pace), host).await;
         if backend.idle()? {

@@ -45,7 +45,7 @@ impl Drop for CpuProgram {
 pub(super) struct Apart {
     /// Kernels that read the position or the states of a sequence, and so are run for each row by itself.
     by_row: Vec<bool>,
-    /// What one sequence has of each tensor, by its index: a row, or its part of a state.
+    /// Each tensor of one sequence, by its index: a row, or its part of a state.
     of_one: HashMap<usize, Tensor>,
 }
 
