@@ -24,10 +24,10 @@ pub async fn step(
 
 /// Others whose steps go between the parts of a long step.
 pub trait Beside {
-    /// Longest estimated time of a part, after which the others have their turn.
+    /// Longest estimated time of a part, after which the others have their turn; none while there are no others.
     ///
     /// *Units*: milliseconds.
-    fn part_ms(&self) -> f64;
+    fn part_ms(&self) -> Option<f64>;
 
     /// Waits until the others had their turn.
     fn turn(&self) -> Local<'_, ()>;
@@ -50,21 +50,21 @@ pub async fn step_beside(
             others.turn().await;
         }
     };
-    let is_beside = others.is_some();
-    let part_ms = || others.map_or(PART_MS, Beside::part_ms);
+    let part_ms = || others.and_then(Beside::part_ms);
+    let most = |pace: &Pace| pace.most(rows, part_ms().unwrap_or(PART_MS));
     let Some(pace) = pace.filter(|_| !program.pieces().is_empty()) else {
         turn().await;
         return program.step(params);
     };
     let all = Piece::total(program.pieces(), params);
-    if all <= pace.most(rows, part_ms()) {
+    if all <= most(pace) {
         turn().await;
-        return run(program, rows, params, (None, all), pace, (backend, host), is_beside).await;
+        return run(program, rows, params, (None, all), pace, (backend, host), part_ms().is_some()).await;
     }
     let mut cuts = Cuts::default();
-    while let Some((part, work)) = cuts.next(program.pieces(), params, pace.most(rows, part_ms())) {
+    while let Some((part, work)) = cuts.next(program.pieces(), params, most(pace)) {
         turn().await;
-        run(program, rows, params, (Some(part), work), pace, (backend, host), is_beside).await?;
+        run(program, rows, params, (Some(part), work), pace, (backend, host), part_ms().is_some()).await?;
     }
     Ok(())
 }

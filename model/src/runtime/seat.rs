@@ -98,6 +98,12 @@ impl Shared {
         rows.min(info.batch_rows)
     }
 
+    /// Returns the longest estimated time of a part of a prompt.
+    fn part_ms(&self) -> f64 {
+        let longest = if self.model.backend().info().synchronous { LONGEST_MS } else { PART_MS };
+        self.steps.borrow().step_ms.unwrap_or(PROMPT_MS).clamp(LEAST_MS, longest)
+    }
+
     /// Calls `with` with the program for at least so many sequences.
     pub fn with_program<T>(
         &self,
@@ -157,6 +163,11 @@ impl Seat {
         self.joined.get() && self.shared.steps.borrow().joined > 1
     }
 
+    /// Returns whether this session takes part in steps, even if it is alone.
+    pub fn has_joined(&self) -> bool {
+        self.joined.get()
+    }
+
     /// Returns whether others take part in steps, beside which this session computes a prompt.
     pub fn is_beside(&self) -> bool {
         !self.joined.get() && self.shared.steps.borrow().joined > 0
@@ -167,7 +178,7 @@ impl Seat {
         if !self.joined.get() {
             return;
         }
-        let part_ms = self.part_ms();
+        let part_ms = self.shared.part_ms();
         let mut steps = self.shared.steps.borrow_mut();
         let alone = steps.prompts.is_empty() && steps.next.is_none();
         // A part takes no longer than a step, so a step takes at least half of the time of both.
@@ -214,9 +225,8 @@ impl Seat {
 
 impl Beside for Seat {
     /// As long as a step of the others, so that the time between their tokens is at most twice that of before.
-    fn part_ms(&self) -> f64 {
-        let longest = if self.shared.model.backend().info().synchronous { LONGEST_MS } else { PART_MS };
-        self.shared.steps.borrow().step_ms.unwrap_or(PROMPT_MS).clamp(LEAST_MS, longest)
+    fn part_ms(&self) -> Option<f64> {
+        self.is_beside().then(|| self.shared.part_ms())
     }
 
     fn turn(&self) -> Local<'_, ()> {

@@ -288,7 +288,8 @@ impl Session {
             return Err(no_storage("a program that was not prepared").into());
         };
         let backend = &**self.model.backend();
-        let beside = self.seat.as_ref().filter(|seat| seat.is_beside()).map(|seat| seat as &dyn Beside);
+        // Others may begin and end while this step is computed.
+        let beside = self.seat.as_ref().filter(|seat| !seat.has_joined()).map(|seat| seat as &dyn Beside);
         let program = &mut *compiled.program;
         Ok(run::step_beside(program, rows, params, self.pace.as_mut(), (backend, host), beside).await?)
     }

@@ -120,15 +120,15 @@ pub fn prompt_beside(name: &str, backend: &Rc<dyn Backend>) {
     let told: Vec<Cell<usize>> = (0..4).map(|_| Cell::new(0)).collect();
     let beside = [Cell::new(0), Cell::new(0)];
     let answer = async |session: &mut Session, i: usize| {
-        // In a batch, prompts come when the others are under way.
+        // In a batch, prompts come when the others are under way: at a second token they take part in steps.
         poll_fn(|context| {
             context.waker().wake_by_ref();
-            if i < 2 && told[2..].iter().any(|told| told.get() == 0) { Poll::Pending } else { Poll::Ready(()) }
+            if i < 2 && told[2..].iter().any(|told| told.get() < 2) { Poll::Pending } else { Poll::Ready(()) }
         })
         .await;
         // So slow that a step of a prompt comes in many parts, but not in so many as the others have tokens.
         let synchronous = session.model().backend().info().synchronous;
-        session.set_pace(Pace::fixed(if synchronous { 2e3 } else { 1e5 }, synchronous));
+        session.set_pace(Pace::fixed(2e5, synchronous));
         let on_piece = &mut |piece: anygpu_model::Piece<'_>| {
             told[i].set(told[i].get() + usize::from(piece.token.is_some()));
             if i < 2 && told[i].get() == 1 && piece.token.is_some() {
