@@ -303,7 +303,7 @@ pub const RUNS: &[Run] = &[
     page!("chromium, webgl: conformance", Chromium, "webgl", "conformance", "--every", "7"),
     page!("chromium, webgl bits: conformance", Chromium, "webgl-bits", "conformance", "--every", "23"),
     page!("chromium, webgl: gab", Chromium, "webgl", "generate", "--prompts", "2"),
-    page!("chromium, webgl: checks", Chromium, "webgl", "checks", "--only", "extension,chances,workers,device"),
+    page!("chromium, webgl: checks", Chromium, "webgl", "checks", "--only", "extension,workers"),
     page!("chromium, cpu: conformance", Chromium, "cpu", "conformance"),
     page!("chromium, cpu: gab", Chromium, "cpu", "generate"),
     page!("chromium, cpu: smollm2", Chromium, "cpu", "generate", "--model", "smollm2"),
@@ -334,7 +334,6 @@ pub const RUNS: &[Run] = &[
     page!("firefox, webgl: checks", Firefox, "webgl", "checks", "--only", "generation,device,policy"),
     page!("firefox, webgpu: conformance", Firefox, "webgpu", "conformance", "--every", "23"),
     page!("firefox, webgpu: gab", Firefox, "webgpu", "generate", "--prompts", "1", "--tokens", "64"),
-    page!("firefox, webgpu: checks", Firefox, "webgpu", "checks", "--only", "chances,device"),
     Run {
         title: "a text that moves",
         needs: Need::Browsers(&[Kind::Firefox, Kind::Chromium]),
@@ -350,7 +349,6 @@ pub const RUNS: &[Run] = &[
     old!("80", "cpu", "generate", "--prompts", "1", "--tokens", "24"),
     old!("80", "webgl", "conformance", "--every", "23"),
     old!("80", "webgl", "checks", "--only", "build,lost while generating,files"),
-    old!("80", "cpu", "checks", "--only", "cache,abort,policy,next turn"),
     Run { title: "what the release says of itself", needs: Need::Node, program: Program::Task, args: &["verify"] },
     Run {
         title: "JavaScript package",
@@ -365,7 +363,6 @@ pub const RUNS: &[Run] = &[
             "sdk",
             "plain",
             "offline",
-            "site",
             "vite",
             "webpack",
             "openai",
@@ -566,7 +563,7 @@ pub const NIGHTLY: &[Run] = &[
         "webgl",
         "checks",
         "--only",
-        "formats,sessions,pace,page,embedding"
+        "formats,sessions,pace,page,embedding,chances,device"
     ),
     page!(
         "firefox, webgl: other checks",
@@ -576,11 +573,13 @@ pub const NIGHTLY: &[Run] = &[
         "--only",
         "selection,sessions,embedding,network,cache,files"
     ),
-    page!("firefox, webgpu: other checks", Firefox, "webgpu", "checks", "--only", "selection,embedding"),
+    page!("firefox, webgpu: checks", Firefox, "webgpu", "checks", "--only", "selection,embedding,chances,device"),
     page!("webkit, webgl: other checks", Webkit, "webgl", "checks", "--only", "selection,turn,files"),
     page!("chromium, webgl: smollm2", Chromium, "webgl", "generate", "--model", "smollm2", "--prompts", "1"),
     page!("firefox, webgl: smollm2", Firefox, "webgl", "generate", "--model", "smollm2", "--prompts", "1"),
     suite!("whole mutation check", Need::Nothing, "--mutate"),
+    // The pages of this repository: what a person does there, in Chromium and Firefox.
+    Run { title: "page: flows", needs: Need::Node, program: Program::Node, args: &["js/test/run.js", "site"] },
     Run {
         title: "JavaScript package with other bundlers",
         needs: Need::Node,
@@ -641,7 +640,7 @@ pub const NIGHTLY: &[Run] = &[
     page!("chromium, webgpu: formats", Chromium, "webgpu", "checks", "--only", "formats:"),
     page!("chromium, webgpu: sessions", Chromium, "webgpu", "checks", "--only", "sessions:"),
     page!("webkit, webgl: sessions", Webkit, "webgl", "checks", "--only", "sessions:"),
-    old!("80", "cpu", "checks", "--only", "sessions:"),
+    old!("80", "cpu", "checks", "--only", "sessions:,cache,abort,policy,next turn"),
     old!("103", "cpu", "checks", "--only", "sessions:"),
     page!("chromium, cpu: 1000 cycles", Chromium, "cpu", "cycles", "--cycles", "1000", "--timeout", "5400"),
     page!("chromium, webgl: 1000 cycles", Chromium, "webgl", "cycles", "--cycles", "1000", "--timeout", "5400"),
