@@ -105,16 +105,18 @@ macro_rules! on_gpus {
     };
     (@ leave_out $(, $arg:expr)*; $($layout:literal),+) => { &[$($arg,)* $("--skip", $layout),+] };
     (@ all $(, $arg:expr)*; $($layout:literal),+) => { &[$($arg,)* $($layout),+] };
-    // One of each kind: a real model, formats, windows, experts, states of constant size, an encoder, codecs, texts on disk. And
-    // some more of each on one of the two backends.
+    // On each layout a real model, formats and states of constant size. On one of each backend, one of each other kind: windows,
+    // codecs, experts, an encoder, texts on disk; and some more on one of the two.
     (@ some $(, $arg:expr)*; $($layout:literal),+) => {
         &[$($arg,)* "--exact", $(
             concat!($layout, "gab"),
             concat!($layout, "llama_mixed_formats"),
-            concat!($layout, "gemma3_with_windows_and_two_rotations"),
             concat!($layout, "qwen35_with_delta_nets"),
-            concat!($layout, "caches_in_codecs"),
         )+
+            "webgpu_native::gemma3_with_windows_and_two_rotations",
+            "webgpu_native::caches_in_codecs",
+            "webgl_packed::gemma3_with_windows_and_two_rotations",
+            "webgl_packed::caches_in_codecs",
             "webgpu_native::gpt_oss_with_sinks_and_biases",
             "webgpu_native::bert",
             "webgpu_native::texts_that_are_saved_in_the_middle",
@@ -179,7 +181,7 @@ pub const RUNS: &[Run] = &[
         ),
     },
     // Long ones come first, so that no processor is idle at the end.
-    suite!("mutation check", Need::Nothing, "--mutate", "--share", "1/5"),
+    suite!("mutation check", Need::Nothing, "--mutate", "--share", "1/7"),
     Run {
         title: "JavaScript units",
         needs: Need::NodeAlone,
@@ -192,7 +194,13 @@ pub const RUNS: &[Run] = &[
         program: Program::Task,
         args: &["supply"],
     },
-    Run { title: "pool", needs: Need::Nats, program: Program::Page, args: &["pool"] },
+    Run {
+        title: "pool",
+        needs: Need::Nats,
+        program: Program::Page,
+        // The other chains have the same backends and seams.
+        args: &["pool", "--skip", "WebGPU and CPU, f16", "--skip", "SmolLM2: WebGPU, CPU, WebGL, f16"],
+    },
     Run {
         title: "vectors: as onnx has them",
         needs: Need::Nothing,
@@ -240,7 +248,7 @@ pub const RUNS: &[Run] = &[
         "--peer",
         "small",
         "--share",
-        "1/2",
+        "1/5",
         "--backend",
         "webgpu"
     ),
@@ -250,7 +258,7 @@ pub const RUNS: &[Run] = &[
         "--peer",
         "small",
         "--share",
-        "2/2",
+        "2/5",
         "--backend",
         "webgl"
     ),
@@ -277,7 +285,7 @@ pub const RUNS: &[Run] = &[
         "--backend",
         "webgl-bits"
     ),
-    Run { title: "hostile inputs", needs: Need::Nothing, program: Program::Task, args: &["fuzz", "--seconds", "60"] },
+    Run { title: "hostile inputs", needs: Need::Nothing, program: Program::Task, args: &["fuzz", "--seconds", "30"] },
     Run {
         title: "hostile files",
         needs: Need::Nothing,
@@ -291,7 +299,7 @@ pub const RUNS: &[Run] = &[
     // on the CPU in Chromium, whose WebGL2 in software takes long to compile.
     page!("chromium, webgpu: conformance", Chromium, "webgpu", "conformance", "--every", "11"),
     page!("chromium, webgpu as on a GPU: conformance", Chromium, "webgpu-core", "conformance", "--every", "31"),
-    page!("chromium, webgpu: gab", Chromium, "webgpu", "generate", "--prompts", "1", "--tokens", "64"),
+    page!("chromium, webgpu: gab", Chromium, "webgpu", "generate", "--prompts", "1", "--tokens", "24"),
     page!(
         "chromium, webgpu: checks",
         Chromium,
@@ -300,7 +308,7 @@ pub const RUNS: &[Run] = &[
         "--only",
         "chances,no object,lost while generating"
     ),
-    page!("chromium, webgl: conformance", Chromium, "webgl", "conformance", "--every", "7"),
+    page!("chromium, webgl: conformance", Chromium, "webgl", "conformance", "--every", "13"),
     page!("chromium, webgl bits: conformance", Chromium, "webgl-bits", "conformance", "--every", "23"),
     page!("chromium, webgl: gab", Chromium, "webgl", "generate", "--prompts", "2"),
     page!("chromium, webgl: checks", Chromium, "webgl", "checks", "--only", "extension,workers"),
@@ -330,10 +338,17 @@ pub const RUNS: &[Run] = &[
         "7"
     ),
     page!("firefox, webgl: conformance", Firefox, "webgl", "conformance", "--every", "23"),
-    page!("firefox, webgl: gab", Firefox, "webgl", "generate"),
-    page!("firefox, webgl: checks", Firefox, "webgl", "checks", "--only", "generation,device,policy"),
+    page!("firefox, webgl: gab", Firefox, "webgl", "generate", "--prompts", "2"),
+    page!(
+        "firefox, webgl: checks",
+        Firefox,
+        "webgl",
+        "checks",
+        "--only",
+        "generation,lost while generating,worker that ends,policy"
+    ),
     page!("firefox, webgpu: conformance", Firefox, "webgpu", "conformance", "--every", "23"),
-    page!("firefox, webgpu: gab", Firefox, "webgpu", "generate", "--prompts", "1", "--tokens", "64"),
+    page!("firefox, webgpu: gab", Firefox, "webgpu", "generate", "--prompts", "1", "--tokens", "24"),
     Run {
         title: "a text that moves",
         needs: Need::Browsers(&[Kind::Firefox, Kind::Chromium]),
@@ -342,13 +357,20 @@ pub const RUNS: &[Run] = &[
     },
     page!("webkit, webgl: conformance", Webkit, "webgl", "conformance", "--every", "23"),
     page!("webkit, webgl: gab", Webkit, "webgl", "generate", "--prompts", "2"),
-    page!("webkit, webgl: checks", Webkit, "webgl", "checks", "--only", "generation,cache,device,policy"),
+    page!(
+        "webkit, webgl: checks",
+        Webkit,
+        "webgl",
+        "checks",
+        "--only",
+        "generation,cache,lost while generating,policy"
+    ),
     // The oldest Chromium, with the build for older browsers, and one with that for today. A part of each run: they are to
     // take no more than a few minutes together.
     old!("80", "webgl", "generate", "--prompts", "1", "--tokens", "24"),
     old!("80", "cpu", "generate", "--prompts", "1", "--tokens", "24"),
     old!("80", "webgl", "conformance", "--every", "23"),
-    old!("80", "webgl", "checks", "--only", "build,lost while generating,files"),
+    old!("80", "webgl", "checks", "--only", "build,files"),
     Run { title: "what the release says of itself", needs: Need::Node, program: Program::Task, args: &["verify"] },
     Run {
         title: "JavaScript package",
@@ -498,26 +520,8 @@ pub const NIGHTLY: &[Run] = &[
         "--backend",
         "webgl-bits"
     ),
-    suite!(
-        "llama.cpp's other small cases: webgpu",
-        Need::Driver("webgpu"),
-        "--peer",
-        "small",
-        "--share",
-        "2/2",
-        "--backend",
-        "webgpu"
-    ),
-    suite!(
-        "llama.cpp's other small cases: webgl",
-        Need::Driver("webgl"),
-        "--peer",
-        "small",
-        "--share",
-        "1/2",
-        "--backend",
-        "webgl"
-    ),
+    suite!("llama.cpp's small cases: webgpu", Need::Driver("webgpu"), "--peer", "small", "--backend", "webgpu"),
+    suite!("llama.cpp's small cases: webgl", Need::Driver("webgl"), "--peer", "small", "--backend", "webgl"),
     suite!("llama.cpp's large cases", Need::Nothing, "--peer", "large", "--backend", "cpu"),
     page!(
         "chromium, webgpu in bytes: conformance",
@@ -551,6 +555,12 @@ pub const NIGHTLY: &[Run] = &[
     old!("80", "webgl-bits", "conformance", "--every", "7"),
     old!("80", "cpu", "conformance", "--every", "7"),
     Run {
+        title: "pool: all chains with seams of f16",
+        needs: Need::Nats,
+        program: Program::Page,
+        args: &["pool", "--only", "f16"],
+    },
+    Run {
         title: "pool: ever more failures",
         needs: Need::Nats,
         program: Program::Page,
@@ -571,10 +581,10 @@ pub const NIGHTLY: &[Run] = &[
         "webgl",
         "checks",
         "--only",
-        "selection,sessions,embedding,network,cache,files"
+        "selection,sessions,embedding,network,cache,files,device,pace"
     ),
     page!("firefox, webgpu: checks", Firefox, "webgpu", "checks", "--only", "selection,embedding,chances,device"),
-    page!("webkit, webgl: other checks", Webkit, "webgl", "checks", "--only", "selection,turn,files"),
+    page!("webkit, webgl: other checks", Webkit, "webgl", "checks", "--only", "selection,turn,files,device"),
     page!("chromium, webgl: smollm2", Chromium, "webgl", "generate", "--model", "smollm2", "--prompts", "1"),
     page!("firefox, webgl: smollm2", Firefox, "webgl", "generate", "--model", "smollm2", "--prompts", "1"),
     suite!("whole mutation check", Need::Nothing, "--mutate"),
@@ -639,8 +649,11 @@ pub const NIGHTLY: &[Run] = &[
     page!("webkit, webgl bits: whole conformance", Webkit, "webgl-bits", "conformance"),
     page!("chromium, webgpu: formats", Chromium, "webgpu", "checks", "--only", "formats:"),
     page!("chromium, webgpu: sessions", Chromium, "webgpu", "checks", "--only", "sessions:"),
+    page!("firefox, webgl: all of gab", Firefox, "webgl", "generate"),
+    page!("chromium, webgpu: more of gab", Chromium, "webgpu", "generate", "--prompts", "1", "--tokens", "64"),
     page!("webkit, webgl: sessions", Webkit, "webgl", "checks", "--only", "sessions:"),
     old!("80", "cpu", "checks", "--only", "sessions:,cache,abort,policy,next turn"),
+    old!("80", "webgl", "checks", "--only", "device"),
     old!("103", "cpu", "checks", "--only", "sessions:"),
     page!("chromium, cpu: 1000 cycles", Chromium, "cpu", "cycles", "--cycles", "1000", "--timeout", "5400"),
     page!("chromium, webgl: 1000 cycles", Chromium, "webgl", "cycles", "--cycles", "1000", "--timeout", "5400"),

@@ -21,7 +21,7 @@ const MOST_AT_A_TIME: usize = 4;
 /// The program of the other tasks, which runs browsers, pools and whatever else is more than one command.
 const TASKS: &str = "tasks";
 /// How long all runs of a change take on two processors, half of it to compile. *Units*: minutes.
-const MINUTES: u64 = 70;
+const MINUTES: u64 = 60;
 
 /// Describes the task in its help.
 pub const ABOUT: &str = "Run all tests: models are fetched, then unit tests, conformance, the mutation check, the page in \

@@ -51,6 +51,9 @@ pub struct Options {
     /// Only cases whose title has this in it
     #[arg(long, value_name = "TEXT", conflicts_with_all = ["churn", "chains"])]
     only: Option<String>,
+    /// Only cases whose title is another one; may be given several times
+    #[arg(long, value_name = "TITLE", conflicts_with_all = ["churn", "chains"])]
+    skip: Vec<String>,
     /// Write what was seen to a file as JSON
     #[arg(long, value_name = "FILE")]
     json: Option<PathBuf>,
@@ -179,7 +182,14 @@ pub fn run(options: &Options) -> Result<bool> {
     let mut right: BTreeMap<Option<&str>, Vec<String>> = BTreeMap::new();
     let skipped = std::env::var("ANYGPU_SKIP").unwrap_or_default();
     let (mut results, mut passed, mut failed, mut skips) = (Vec::new(), 0, 0, 0);
-    for case in CASES.iter().filter(|case| options.only.as_ref().is_none_or(|only| case.title.contains(only))) {
+    if let Some(unknown) = options.skip.iter().find(|title| CASES.iter().all(|case| case.title != **title)) {
+        bail!("no case has the title {unknown}");
+    }
+    let is_wanted = |case: &&Case| {
+        options.only.as_ref().is_none_or(|only| case.title.contains(only))
+            && options.skip.iter().all(|title| case.title != title)
+    };
+    for case in CASES.iter().filter(is_wanted) {
         if matches!(case.trouble, Trouble::Stranger) && !machines::asks(&server)? {
             println!("{:34} skipped: nats-server before 2.10 gives all workers the same rights", case.title);
             skips += 1;

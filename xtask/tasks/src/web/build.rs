@@ -199,8 +199,10 @@ fn compile(toolchain: Toolchain, build: &Build, place: &Place) -> Result<PathBuf
     for has_engine in [true, false] {
         let packages: Vec<&str> =
             build.modules().filter(|module| module.has_engine == has_engine).map(|module| module.package).collect();
+        // Without the engine, of these a few types remain, which do not deserve minutes of optimization.
+        let hardly_used: &[&str] = if has_engine { &[] } else { &["anygpu-backend-api", "anygpu-model"] };
         if !packages.is_empty() {
-            compile_together(&packages, place.cargo(toolchain), &target, &remaps, build, toolchain)?;
+            compile_together(&packages, hardly_used, place.cargo(toolchain), &target, &remaps, build, toolchain)?;
         }
     }
     Ok(target.join(TARGET).join("wasm"))
@@ -209,6 +211,7 @@ fn compile(toolchain: Toolchain, build: &Build, place: &Place) -> Result<PathBuf
 /// Compiles packages that may share what they need.
 fn compile_together(
     packages: &[&str],
+    hardly_used: &[&str],
     mut cargo: Command,
     target: &Path,
     remaps: &[String],
@@ -228,6 +231,9 @@ fn compile_together(
     }
     if build.has_threads && toolchain == Toolchain::InUse {
         cargo.env("RUSTC_BOOTSTRAP", "1").arg("-Zbuild-std=std,panic_abort");
+    }
+    for package in hardly_used {
+        cargo.args(["--config", &format!("profile.wasm.package.{package}.opt-level=0")]);
     }
     let status = cargo
         .args(["build", "--locked", "--profile", "wasm", "--target", TARGET])
