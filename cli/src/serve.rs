@@ -1,16 +1,12 @@
 //! `serve`: an HTTP server for clients of OpenAI's API.
 
 mod answer;
-mod choice;
 mod connections;
 mod error;
-mod fields;
 mod format;
 mod hosts;
-mod messages;
 mod metrics;
 mod prompts;
-mod request;
 mod routes;
 
 use crate::args::{DeviceArgs, HttpArgs, ServeArgs};

@@ -1,11 +1,10 @@
 //! Answers in the formats of OpenAI's API, complete or as event streams.
 
-use super::choice::Choice;
 use super::error::{ApiError, respond};
-use super::request::{Shape, random};
 use super::{Phase, Server, reached};
 use anygpu::EngineError;
 use anygpu::handle::{Embedded, Generate, HandleError, Outcome, Told};
+use anygpu_openai::{Choice, Ended, Head, Shape, timings, usage};
 use axum::body::Bytes;
 use axum::http::StatusCode;
 use axum::response::sse::{Event, KeepAlive, Sse};
@@ -27,105 +26,24 @@ pub fn now() -> u64 {
     UNIX_EPOCH.elapsed().map_or(0, |since| since.as_secs())
 }
 
-impl Shape {
-    fn whole(self) -> &'static str {
-        if self == Shape::Chat { "chat.completion" } else { "text_completion" }
-    }
-
-    fn part(self) -> &'static str {
-        if self == Shape::Chat { "chat.completion.chunk" } else { "text_completion" }
-    }
-
-    /// Returns the first chunk of a stream, if there is one.
-    fn first(self) -> Option<Value> {
-        (self == Shape::Chat).then(|| json!({ "delta": { "role": "assistant", "content": "" } }))
-    }
-
-    fn last(self) -> Value {
-        if self == Shape::Chat { json!({ "delta": {} }) } else { json!({ "text": "" }) }
-    }
+/// Begins an answer of this server.
+fn head(shape: Shape, server: &Server) -> Head {
+    let fingerprint = format!("anygpu-{}-{}", env!("CARGO_PKG_VERSION"), server.handle.status().backend);
+    Head::new(shape, now(), server.model.clone(), fingerprint)
 }
 
-/// Fields that all chunks of an answer share.
-struct Head {
-    shape: Shape,
-    id: String,
-    created: u64,
-    model: String,
-    fingerprint: String,
-}
-
-impl Head {
-    fn new(shape: Shape, server: &Server) -> Head {
-        let prefix = if shape == Shape::Chat { "chatcmpl" } else { "cmpl" };
-        Head {
-            shape,
-            id: format!("{prefix}-{:016x}{:016x}", random(), random()),
-            created: now(),
-            model: server.model.clone(),
-            fingerprint: format!("anygpu-{}-{}", env!("CARGO_PKG_VERSION"), server.handle.status().backend),
-        }
+fn ended(outcome: &Outcome) -> Ended {
+    Ended {
+        finish: outcome.finish,
+        prompt_tokens: outcome.prompt_tokens,
+        cached_tokens: outcome.cached_tokens,
+        completion_tokens: outcome.tokens.len(),
+        drafted_tokens: outcome.drafted_tokens,
+        accepted_tokens: outcome.accepted_tokens,
+        queue_ms: outcome.waited_ms,
+        prefill_ms: outcome.prefill_ms,
+        decode_ms: outcome.decode_ms,
     }
-
-    fn object(&self, object: &str, choices: Value) -> Map<String, Value> {
-        let Head { id, created, model, fingerprint, .. } = self;
-        let fields = [
-            ("id", json!(id)),
-            ("object", json!(object)),
-            ("created", json!(created)),
-            ("model", json!(model)),
-            ("system_fingerprint", json!(fingerprint)),
-            ("choices", choices),
-        ];
-        fields.map(|(name, value)| (name.to_owned(), value)).into_iter().collect()
-    }
-
-    /// Returns a chunk with one choice.
-    fn chunk(&self, choice: Value) -> Map<String, Value> {
-        self.object(self.shape.part(), json!([choice]))
-    }
-}
-
-/// Returns the `usage` of a response: the tokens of all prompts, each counted once for its `n` choices, and those of
-/// all choices.
-fn usage(choices: &[Choice], n: usize) -> Value {
-    let sum = |count: fn(&Outcome) -> usize| {
-        choices.iter().filter_map(|choice| choice.outcome.as_ref()).map(count).sum::<usize>()
-    };
-    let of_prompts = |count: fn(&Outcome) -> usize| {
-        let least = |choices: &[Choice]| {
-            choices.iter().filter_map(|choice| choice.outcome.as_ref()).map(count).min().unwrap_or(0)
-        };
-        choices.chunks(n.max(1)).map(least).sum::<usize>()
-    };
-    let prompt = of_prompts(|outcome| outcome.prompt_tokens);
-    // Later choices of a prompt reuse what the first one computed, so the least count is that of the first.
-    let cached = of_prompts(|outcome| outcome.cached_tokens);
-    let completion = sum(|outcome| outcome.tokens.len());
-    json!({
-        "prompt_tokens": prompt,
-        "completion_tokens": completion,
-        "total_tokens": prompt + completion,
-        "prompt_tokens_details": { "cached_tokens": cached, "audio_tokens": 0 },
-        "completion_tokens_details": {
-            "reasoning_tokens": choices.iter().map(|choice| choice.thought_tokens).sum::<usize>(),
-            "audio_tokens": 0,
-            "accepted_prediction_tokens": sum(|outcome| outcome.accepted_tokens),
-            "rejected_prediction_tokens": sum(|outcome| outcome.drafted_tokens - outcome.accepted_tokens),
-        },
-    })
-}
-
-/// Returns the times of the slowest choice, as an extension of OpenAI's API.
-fn timings(choices: &[Choice]) -> Value {
-    let longest = |time: fn(&Outcome) -> f64| {
-        choices.iter().filter_map(|choice| choice.outcome.as_ref()).map(time).fold(0.0, f64::max)
-    };
-    json!({
-        "queue_ms": longest(|outcome| outcome.waited_ms),
-        "prefill_ms": longest(|outcome| outcome.prefill_ms),
-        "decode_ms": longest(|outcome| outcome.decode_ms),
-    })
 }
 
 /// Events of all answers to one request. Dropping it cancels them.
@@ -185,7 +103,7 @@ impl Responding {
             }
             answers.push(answer.map(move |told| (index, told)).boxed());
         }
-        let head = Head::new(shape, &server);
+        let head = head(shape, &server);
         Ok(Responding { server, answers, choices, n, head })
     }
 
@@ -197,14 +115,14 @@ impl Responding {
             Told::Piece { token, text, log_prob } => {
                 (choice.take(&text, token.is_some(), log_prob.map(|log_prob| *log_prob)), false)
             }
-            Told::Ended(outcome) => (choice.end(*outcome), true),
+            Told::Ended(outcome) => (choice.end(ended(&outcome)), true),
             Told::Begun { .. } | Told::Overflowed(_) | Told::Recovered(_) => (Vec::new(), false),
         };
         Ok((choice, deltas, ended))
     }
 
     fn is_over(&self) -> bool {
-        self.choices.iter().all(|choice| choice.outcome.is_some())
+        self.choices.iter().all(Choice::has_ended)
     }
 }
 
@@ -284,7 +202,7 @@ impl Streamed {
     fn end(&mut self) {
         if self.include_usage {
             let Responding { choices, head, n, .. } = &self.responding;
-            let mut chunk = head.object(head.shape.part(), json!([]));
+            let mut chunk = head.object(head.shape().part(), json!([]));
             chunk.insert("usage".into(), usage(choices, *n));
             self.push(chunk);
         }
@@ -296,7 +214,7 @@ impl Streamed {
 fn events(responding: Responding, include_usage: bool) -> Response {
     let mut streamed = Streamed { responding, include_usage, ready: VecDeque::new(), ended: false };
     let Responding { choices, head, .. } = &mut streamed.responding;
-    if let Some(first) = head.shape.first() {
+    if let Some(first) = head.shape().first() {
         let first: Vec<_> = choices.iter_mut().map(|choice| head.chunk(choice.dress(first.clone(), None))).collect();
         first.into_iter().for_each(|chunk| streamed.push(chunk));
     }

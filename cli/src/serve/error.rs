@@ -2,6 +2,7 @@
 
 use anygpu::handle::HandleError;
 use anygpu::{ChatError, EngineError, ModelError};
+use anygpu_openai::Refusal;
 use axum::http::{HeaderName, HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use serde_json::{Value, json};
@@ -58,6 +59,13 @@ impl ApiError {
     pub fn json(&self) -> Value {
         let ApiError { message, param, code, .. } = self;
         json!({ "error": { "message": message, "type": self.kind(), "param": param, "code": code } })
+    }
+}
+
+impl From<Refusal> for ApiError {
+    fn from(refusal: Refusal) -> ApiError {
+        let Refusal { message, param, code } = refusal;
+        ApiError { param, code, ..ApiError::request(message) }
     }
 }
 

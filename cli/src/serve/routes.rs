@@ -3,13 +3,11 @@
 use super::answer::{self, How};
 use super::connections::Client;
 use super::error::{ApiError, respond};
-use super::fields::Notes;
-use super::format::Asked;
-use super::messages;
-use super::request::{EmbedRequest, Shape, TextRequest};
+use super::format::Held;
 use super::{Phase, Server, reached};
-use anygpu::handle::{Embed, Generate, Prompt};
+use anygpu::handle::{Embed, Encoded, Generate, Prompt};
 use anygpu::{ChatOptions, EngineError, Overflow};
+use anygpu_openai::{AnswerOptions, EmbedRequest, Notes, Shape, TextRequest, random, unread_name};
 use axum::Router;
 use axum::body::Body;
 use axum::extract::{Path, Request, State};
@@ -31,6 +29,9 @@ const PATIENCE: Duration = Duration::from_secs(60);
 
 /// Header that lists the fields that had no effect.
 const WARNING: HeaderName = HeaderName::from_static("x-anygpu-warning");
+
+/// Policy for a full context. Many clients ask for more tokens than any context holds, so the answer ends there.
+const OVERFLOW: Overflow = Overflow::Stop;
 
 type Answered = Result<Response, ApiError>;
 
@@ -255,6 +256,28 @@ fn user(name: Option<&str>, client: Option<&Client>) -> u64 {
     }
 }
 
+/// Returns a prompt as the engine takes it.
+fn prompt(given: anygpu_openai::Prompt) -> Prompt {
+    match given {
+        anygpu_openai::Prompt::Text(text) => Prompt::Text(text),
+        anygpu_openai::Prompt::Tokens(tokens) => Prompt::Tokens(tokens),
+        anygpu_openai::Prompt::Chat(messages) => Prompt::Chat(messages),
+    }
+}
+
+/// Returns the request to the engine for one answer.
+fn generate(prompt: &Arc<Encoded>, answer: AnswerOptions) -> Generate {
+    let keep = answer.keep;
+    let generate = Generate::new(Prompt::Encoded(prompt.clone())).with(move |options| {
+        options.overflow = OVERFLOW;
+        answer.set(options);
+    });
+    match keep {
+        Some(keep) => generate.keeping(keep),
+        None => generate,
+    }
+}
+
 async fn text(server: Arc<Server>, shape: Shape, request: Request) -> Answered {
     let (key, client) = (idempotency(request.headers()), request.extensions().get::<Client>().copied());
     let (value, length) = body(&server, request).await?;
@@ -270,28 +293,37 @@ async fn text(server: Arc<Server>, shape: Shape, request: Request) -> Answered {
         return Err(ApiError::request(message).about(field));
     }
     if let Some(chat) = server.handle.chat()
-        && let Some(name) = messages::unread_name(chat, &value["messages"])
+        && let Some(name) = unread_name(chat, &value["messages"])
     {
         notes.note(&name, "is not read by the template of the model")?;
     }
+    let mut held = None;
     if let Some((messages, options)) = request.held.take()
         && let Some(chat) = server.handle.chat()
     {
         let form = chat.call_form(&messages, &options).map_err(EngineError::from)?;
-        request.format = match (form, request.format.take()) {
-            (Some(form), _) => Some(Asked::calls(form)),
-            (None, Some(asked)) => Some(asked.after(chat.preface(&messages, &options).map_err(EngineError::from)?)),
+        held = match (form, request.format.take()) {
+            (Some(form), _) => Some(Held::calls(form)),
+            (None, Some(asked)) => {
+                Some(Held::asked(asked, chat.preface(&messages, &options).map_err(EngineError::from)?))
+            }
             (None, None) => None,
         };
     }
-    let room = request.room();
-    let prompts = std::mem::take(&mut request.prompts);
+    let held = held.or_else(|| request.format.take().map(|asked| Held::asked(asked, None)));
+    let (overflow, most) = request.room();
+    let room = (overflow.unwrap_or(OVERFLOW), most);
+    let prompts = std::mem::take(&mut request.prompts).into_iter().map(prompt).collect();
     let encoded = server.prompts.encode(&server.handle, length, prompts, request.chat.clone(), room).await?;
     let user = user(request.user.as_deref(), client.as_ref());
-    let generate = request.generate(&encoded).into_iter().zip(0..);
-    let mut generate: Vec<_> = generate.map(|(it, at)| keyed(it, key.as_deref(), at).by(user)).collect();
-    if let Some(format) = request.format.take() {
-        generate = server.formats.hold(&server.handle, generate, format).await?;
+    // Each answer to a prompt has its own seed: that of the request, and those after it.
+    let random = random();
+    let seed = request.seed(random, random);
+    let answers = encoded.iter().flat_map(|prompt| (0..n as u64).map(move |at| (prompt, seed.wrapping_add(at))));
+    let answers = answers.map(|(prompt, seed)| generate(prompt, request.answer(seed)));
+    let mut generate: Vec<_> = answers.zip(0..).map(|(it, at)| keyed(it, key.as_deref(), at).by(user)).collect();
+    if let Some(held) = held {
+        generate = server.formats.hold(&server.handle, generate, held).await?;
     }
     let how = How { shape, n, stream: request.stream, include_usage: request.include_usage };
     Ok(noted(answer::text(server, generate, how).await?, notes))
@@ -311,6 +343,7 @@ async fn embeddings(State(server): State<Arc<Server>>, request: Request) -> Answ
     let EmbedRequest { texts, dimensions, normalize, model, base64 } = EmbedRequest::read(&value, &notes)?;
     serves(&server, model.as_deref())?;
     let whole = (Overflow::Error, 0);
+    let texts = texts.into_iter().map(prompt).collect();
     let texts = server.prompts.encode(&server.handle, length, texts, ChatOptions::default(), whole).await?;
     let embed = Embed { texts: texts.into_iter().map(Prompt::Encoded).collect(), dimensions, normalize };
     let embedded = server.handle.embed(embed)?;

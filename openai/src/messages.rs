@@ -1,9 +1,9 @@
 //! Conversations in requests: messages, tools, and variables of the template.
 
-use super::error::ApiError;
-use super::fields::Kind::{Boolean, Checked, Integer, OneOf, Text};
-use super::fields::Rule::{Ignored, Only, Use};
-use super::fields::{Notes, Table, check, refused};
+use crate::error::Refusal;
+use crate::fields::Kind::{Boolean, Checked, Integer, OneOf, Such, Text};
+use crate::fields::Rule::{Ignored, Only, Use};
+use crate::fields::{Notes, Table, check, refused};
 use anygpu::{ChatOptions, ChatTemplate, Message, ToolChoice, call_arguments};
 use serde_json::{Map, Value};
 use std::collections::BTreeMap;
@@ -17,12 +17,12 @@ const ONLY_TEXT: &str = "only text is read; leave this part out";
 
 /// Fields of a message. Clients send back the messages that they received. So fields that services add to their answers
 /// are accepted if they are empty, and fields that clients add are ignored.
-const MESSAGE: Table = &[
-    ("role", Use(Checked(check_role))),
-    ("content", Use(Checked(check_content))),
+pub const MESSAGE: Table = &[
+    ("role", Use(Such("a string such as user", is_role))),
+    ("content", Use(Checked("a string, or an array of { type: \"text\", text }", check_content))),
     ("reasoning_content", Use(Text)),
     ("name", Use(Text)),
-    ("tool_calls", Use(Checked(check_calls))),
+    ("tool_calls", Use(Checked("an array of calls", check_calls))),
     ("tool_call_id", Use(Text)),
     ("refusal", Only(&["\"\""], "only content is read; put it there")),
     ("function_call", Only(&[], "its name is tool_calls")),
@@ -50,30 +50,37 @@ const FUNCTION: &[&str] = &["function"];
 const CALL: Table = &[
     ("id", Use(Text)),
     ("type", Use(OneOf(FUNCTION))),
-    ("function", Use(Checked(check_called))),
+    ("function", Use(Checked("a function with its name and arguments", check_called))),
     ("index", Use(Integer(0, MOST_TOOLS as u64))),
     ("cache_control", Ignored),
 ];
 
-const CALLED: Table =
-    &[("name", Use(Text)), ("arguments", Use(Checked(check_arguments))), ("parsed_arguments", Ignored)];
+const CALLED: Table = &[
+    ("name", Use(Text)),
+    ("arguments", Use(Such("a string that is an object as JSON", are_arguments))),
+    ("parsed_arguments", Ignored),
+];
 
-const TOOL: Table =
-    &[("type", Use(OneOf(FUNCTION))), ("function", Use(Checked(check_function))), ("cache_control", Ignored)];
+const TOOL: Table = &[
+    ("type", Use(OneOf(FUNCTION))),
+    ("function", Use(Checked("a function with its name and parameters", check_function))),
+    ("cache_control", Ignored),
+];
 
 const DESCRIBED: Table = &[
-    ("name", Use(Checked(check_name))),
+    ("name", Use(Such("1 to 64 letters, digits, _, - and .", is_name))),
     ("description", Use(Text)),
-    ("parameters", Use(Checked(check_object))),
+    ("parameters", Use(Such("an object", Value::is_object))),
     ("strict", Use(Boolean)),
 ];
 
-const CHOICE: Table = &[("type", Use(OneOf(FUNCTION))), ("function", Use(Checked(check_chosen)))];
+const CHOICE: Table =
+    &[("type", Use(OneOf(FUNCTION))), ("function", Use(Checked("a function with its name", check_chosen)))];
 
-const CHOSEN: Table = &[("name", Use(Checked(check_name)))];
+const CHOSEN: Table = &[("name", Use(Such("1 to 64 letters, digits, _, - and .", is_name)))];
 
 /// Checks an object with required fields.
-fn check_with(name: &str, value: &Value, (table, required): (Table, &[&str]), notes: &Notes) -> Result<(), ApiError> {
+fn check_with(name: &str, value: &Value, (table, required): (Table, &[&str]), notes: &Notes) -> Result<(), Refusal> {
     let fields = check(name, value, &[table], notes)?;
     match required.iter().find(|key| fields.get(**key).is_none_or(Value::is_null)) {
         Some(key) => Err(refused(&format!("{name}.{key}"), "given", &Value::Null)),
@@ -81,13 +88,12 @@ fn check_with(name: &str, value: &Value, (table, required): (Table, &[&str]), no
     }
 }
 
-fn check_role(name: &str, value: &Value, _: &Notes) -> Result<(), ApiError> {
-    let sound = value.as_str().is_some_and(|role| !role.is_empty());
-    if sound { Ok(()) } else { Err(refused(name, "a string such as user", value)) }
+fn is_role(value: &Value) -> bool {
+    value.as_str().is_some_and(|role| !role.is_empty())
 }
 
 /// Checks the content of a message: a string, or an array of text parts.
-fn check_content(name: &str, value: &Value, notes: &Notes) -> Result<(), ApiError> {
+fn check_content(name: &str, value: &Value, notes: &Notes) -> Result<(), Refusal> {
     let Value::Array(parts) = value else {
         let expected = "a string, or an array of { type: \"text\", text }";
         return if value.is_string() { Ok(()) } else { Err(refused(name, expected, value)) };
@@ -104,22 +110,21 @@ fn check_content(name: &str, value: &Value, notes: &Notes) -> Result<(), ApiErro
     Ok(())
 }
 
-fn check_calls(name: &str, value: &Value, notes: &Notes) -> Result<(), ApiError> {
+fn check_calls(name: &str, value: &Value, notes: &Notes) -> Result<(), Refusal> {
     let calls = value.as_array().ok_or_else(|| refused(name, "an array of calls", value))?;
     let check = |(at, call)| check_with(&format!("{name}[{at}]"), call, (CALL, &["function"]), notes);
     calls.iter().enumerate().try_for_each(check)
 }
 
-fn check_called(name: &str, value: &Value, notes: &Notes) -> Result<(), ApiError> {
+fn check_called(name: &str, value: &Value, notes: &Notes) -> Result<(), Refusal> {
     check_with(name, value, (CALLED, &["name"]), notes)
 }
 
-fn check_arguments(name: &str, value: &Value, _: &Notes) -> Result<(), ApiError> {
-    let sound = value.as_str().is_some_and(|text| call_arguments(text).is_some());
-    if sound { Ok(()) } else { Err(refused(name, "a string that is an object as JSON", value)) }
+fn are_arguments(value: &Value) -> bool {
+    value.as_str().is_some_and(|text| call_arguments(text).is_some())
 }
 
-pub fn check_messages(name: &str, value: &Value, notes: &Notes) -> Result<(), ApiError> {
+pub fn check_messages(name: &str, value: &Value, notes: &Notes) -> Result<(), Refusal> {
     let turns = value.as_array().filter(|turns| !turns.is_empty());
     let turns = turns.ok_or_else(|| refused(name, "an array with at least one message", value))?;
     for (index, turn) in turns.iter().enumerate() {
@@ -140,22 +145,17 @@ pub fn check_messages(name: &str, value: &Value, notes: &Notes) -> Result<(), Ap
     Ok(())
 }
 
-/// Checks a name by the rules of OpenAI's API.
-fn check_name(name: &str, value: &Value, _: &Notes) -> Result<(), ApiError> {
+/// Returns whether a value is a name by the rules of OpenAI's API.
+fn is_name(value: &Value) -> bool {
     let is = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.');
-    let sound = value.as_str().is_some_and(|text| (1..=64).contains(&text.len()) && text.chars().all(is));
-    if sound { Ok(()) } else { Err(refused(name, "1 to 64 letters, digits, _, - and .", value)) }
+    value.as_str().is_some_and(|text| (1..=64).contains(&text.len()) && text.chars().all(is))
 }
 
-fn check_object(name: &str, value: &Value, _: &Notes) -> Result<(), ApiError> {
-    if value.is_object() { Ok(()) } else { Err(refused(name, "an object", value)) }
-}
-
-fn check_function(name: &str, value: &Value, notes: &Notes) -> Result<(), ApiError> {
+fn check_function(name: &str, value: &Value, notes: &Notes) -> Result<(), Refusal> {
     check_with(name, value, (DESCRIBED, &["name"]), notes)
 }
 
-pub fn check_tools(name: &str, value: &Value, notes: &Notes) -> Result<(), ApiError> {
+pub fn check_tools(name: &str, value: &Value, notes: &Notes) -> Result<(), Refusal> {
     let expected = format!("an array of at most {MOST_TOOLS} tools");
     let tools = value.as_array().filter(|tools| tools.len() <= MOST_TOOLS);
     let tools = tools.ok_or_else(|| refused(name, &expected, value))?;
@@ -163,22 +163,28 @@ pub fn check_tools(name: &str, value: &Value, notes: &Notes) -> Result<(), ApiEr
     tools.iter().enumerate().try_for_each(check)
 }
 
-fn check_chosen(name: &str, value: &Value, notes: &Notes) -> Result<(), ApiError> {
+fn check_chosen(name: &str, value: &Value, notes: &Notes) -> Result<(), Refusal> {
     check_with(name, value, (CHOSEN, &["name"]), notes)
 }
 
-pub fn check_choice(name: &str, value: &Value, notes: &Notes) -> Result<(), ApiError> {
+pub fn check_choice(name: &str, value: &Value, notes: &Notes) -> Result<(), Refusal> {
     match value {
         Value::Object(_) => check_with(name, value, (CHOICE, &["type", "function"]), notes),
         _ => OneOf(&["none", "auto", "required"]).check(name, value, notes),
     }
 }
 
-/// Checks the variables of the template.
-pub fn check_variables(name: &str, value: &Value, _: &Notes) -> Result<(), ApiError> {
-    let sound = value.as_object().is_some_and(|variables| variables.len() <= MOST_VARIABLES);
-    let expected = format!("an object of at most {MOST_VARIABLES} values");
-    if sound { Ok(()) } else { Err(refused(name, &expected, value)) }
+/// Returns whether a value has variables of the template.
+pub fn are_variables(value: &Value) -> bool {
+    value.as_object().is_some_and(|variables| variables.len() <= MOST_VARIABLES)
+}
+
+/// Reads a conversation by itself.
+///
+/// *Errors*: it is not an array of messages; a field of one is invalid.
+pub fn conversation(value: &Value) -> Result<Vec<Message>, Refusal> {
+    check_messages("messages", value, &Notes::new(true))?;
+    Ok(messages(value))
 }
 
 /// Returns the messages of a valid request.
@@ -201,7 +207,7 @@ pub fn unread_name(chat: &ChatTemplate, value: &Value) -> Option<String> {
 /// Reads the tools and template variables of a valid request.
 ///
 /// *Errors*: fields that contradict each other.
-pub fn options(request: &Map<String, Value>) -> Result<ChatOptions, ApiError> {
+pub fn options(request: &Map<String, Value>) -> Result<ChatOptions, Refusal> {
     let get = |name: &str| request.get(name).filter(|value| !value.is_null());
     let mut tools = get("tools").and_then(Value::as_array).cloned().unwrap_or_default();
     // `strict` concerns only the grammar. Without it in the prompt, the model sees the same prompt either way.
@@ -214,13 +220,13 @@ pub fn options(request: &Map<String, Value>) -> Result<ChatOptions, ApiError> {
         (Some("required"), _) => ToolChoice::Required,
         (_, Some(name)) if tools.iter().all(|tool| tool["function"]["name"] != name) => {
             let message = format!("tool_choice names {name:?}, which is not among the tools");
-            return Err(ApiError::request(message).about("tool_choice"));
+            return Err(Refusal::new(message).about("tool_choice"));
         }
         (_, Some(name)) => ToolChoice::Named(name.into()),
         _ => ToolChoice::Auto,
     };
     if tools.is_empty() && !matches!(tool_choice, ToolChoice::Auto | ToolChoice::None) {
-        return Err(ApiError::request("tool_choice wants a call, but there are no tools to call").about("tool_choice"));
+        return Err(Refusal::new("tool_choice wants a call, but there are no tools to call").about("tool_choice"));
     }
     let given = get("chat_template_kwargs").and_then(Value::as_object);
     let mut variables: BTreeMap<String, Value> = given.cloned().into_iter().flatten().collect();

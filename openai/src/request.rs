@@ -1,17 +1,15 @@
-//! Requests in the formats of OpenAI's API: their fields, and the engine's options that these become. The npm package
-//! has similar tables.
+//! Requests in the formats of OpenAI's API: their fields, and the engine's options that these become.
 
-use super::error::ApiError;
-use super::fields::Kind::{Boolean, Checked, Count, Integer, Number, Object, OneOf, Seed, Text};
-use super::fields::Rule::{Ignored, Noted, Only, Use};
-use super::fields::{Notes, Table, check, integer, refused};
-use super::format::{self, check_format};
-use super::messages;
-use anygpu::handle::{Encoded, Generate, Prompt};
+use crate::answer::Shape;
+use crate::error::Refusal;
+use crate::fields::Kind::{Boolean, Checked, Count, Integer, Number, Object, OneOf, Seed, Such, Text};
+use crate::fields::Rule::{Ignored, Noted, Only, Use};
+use crate::fields::{Notes, Table, check, integer, refused};
+use crate::format::{self, check_format};
+use crate::messages;
 use anygpu::{Adjust, ChatOptions, GenerateOptions, MAX_TOP, Message, Overflow, Sampling, TopK};
 use serde_json::{Map, Value};
 use std::hash::{BuildHasher, RandomState};
-use std::sync::Arc;
 
 /// Upper bound of lengths and counts.
 const MOST: u64 = u32::MAX as u64;
@@ -20,8 +18,8 @@ const LEAST_TOP_P: f64 = 1.0 / (1 << 24) as f64;
 /// Most texts of a request, as in OpenAI's API.
 const MOST_TEXTS: usize = 2048;
 
-/// Most answers to one prompt (`n`).
-const MOST_ANSWERS: u64 = 16;
+/// Most answers to one prompt (`n`), as in OpenAI's API.
+const MOST_ANSWERS: u64 = 128;
 
 const RENAMED: &str = "its name is tools, and tool_choice";
 const NO_GRAMMARS: &str = "grammars are not read; use response_format, guided_regex or guided_choice";
@@ -36,7 +34,7 @@ const COMMON: Table = &[
     ("top_k", Use(Count(0, MOST))),
     ("top_p", Use(Number(0.0, 1.0))),
     ("seed", Use(Seed)),
-    ("stop", Use(Checked(check_stop))),
+    ("stop", Use(Such("a string that is not empty, or at most 64 of them", is_stop))),
     ("stream", Use(Boolean)),
     ("stream_options", Use(Object(&[("include_usage", Use(Boolean)), ("include_obfuscation", Ignored)]))),
     ("ignore_eos", Use(Boolean)),
@@ -50,13 +48,13 @@ const COMMON: Table = &[
     ("repetition_penalty", Use(Number(0.01, 100.0))),
     ("repeat_penalty", Use(Number(0.01, 100.0))),
     ("min_p", Use(Number(0.0, 1.0))),
-    ("logit_bias", Use(Checked(check_biases))),
-    ("response_format", Use(Checked(check_format))),
-    ("guided_json", Use(Checked(format::check_schema_or_text))),
+    ("logit_bias", Use(Checked("an object of token ids and numbers from -100 to 100", check_biases))),
+    ("response_format", Use(Checked("text, json_object, or json_schema with a schema", check_format))),
+    ("guided_json", Use(Such("a schema as an object, or as its text", format::is_schema))),
     ("guided_regex", Use(Text)),
-    ("guided_choice", Use(Checked(format::check_choices))),
+    ("guided_choice", Use(Such("1 to 1024 strings that are not empty", format::are_choices))),
     ("structured_outputs", Use(Object(format::STRUCTURED))),
-    ("json_schema", Use(Checked(format::check_schema))),
+    ("json_schema", Use(Such("a schema as an object", Value::is_object))),
     ("regex", Use(Text)),
     ("guided_grammar", Only(&["\"\""], NO_GRAMMARS)),
     ("grammar", Only(&["\"\""], NO_GRAMMARS)),
@@ -75,18 +73,18 @@ const COMMON: Table = &[
 
 /// Further fields of a chat request.
 const CHAT: Table = &[
-    ("messages", Use(Checked(messages::check_messages))),
+    ("messages", Use(Checked("an array with at least one message", messages::check_messages))),
     ("logprobs", Use(Boolean)),
     ("top_logprobs", Use(Integer(0, MAX_TOP as u64))),
-    ("tools", Use(Checked(messages::check_tools))),
-    ("tool_choice", Use(Checked(messages::check_choice))),
+    ("tools", Use(Checked("an array of at most 128 tools", messages::check_tools))),
+    ("tool_choice", Use(Checked("none, auto, required, or a function", messages::check_choice))),
     ("parallel_tool_calls", Use(Boolean)),
     ("functions", Only(&["[]"], RENAMED)),
     ("function_call", Only(&["\"none\"", "\"auto\""], RENAMED)),
     ("modalities", Only(&["[\"text\"]"], "answers are text")),
     ("audio", Only(&[], "answers are text; leave it out")),
     ("reasoning_effort", Use(Text)),
-    ("chat_template_kwargs", Use(Checked(messages::check_variables))),
+    ("chat_template_kwargs", Use(Such("an object of at most 32 values", messages::are_variables))),
     ("verbosity", Noted(&["\"medium\""], "is not a setting of the model: messages may ask for it")),
     ("web_search_options", Only(&[], "nothing is looked up; leave it out")),
     ("moderation", Only(&[], "nothing is moderated; leave it out")),
@@ -102,16 +100,16 @@ const CHAT: Table = &[
 
 /// Further fields of a completion request.
 const TEXT: Table = &[
-    ("prompt", Use(Checked(check_texts))),
+    ("prompt", Use(Checked("a string, an array of token ids, or an array of either", check_texts))),
     ("best_of", Only(&["1"], "one answer is made at a time; leave it out")),
     ("echo", Only(&["false"], "answers do not repeat the prompt; put it before them")),
-    ("logprobs", Use(Checked(check_logprobs))),
+    ("logprobs", Use(Checked("an integer from 0 to 20, or false", check_logprobs))),
     ("suffix", Only(&["\"\""], "nothing is filled in; leave it out")),
 ];
 
 /// Fields of an embeddings request.
 const EMBEDDING: Table = &[
-    ("input", Use(Checked(check_texts))),
+    ("input", Use(Checked("a string, an array of token ids, or an array of either", check_texts))),
     ("model", Use(Text)),
     ("encoding_format", Use(OneOf(&["float", "base64"]))),
     ("dimensions", Use(Integer(1, MOST))),
@@ -119,22 +117,41 @@ const EMBEDDING: Table = &[
     ("user", Ignored),
 ];
 
-fn check_stop(name: &str, value: &Value, _: &Notes) -> Result<(), ApiError> {
+/// All tables, by the object that has the fields.
+pub const FIELDS: &[(&str, Table)] = &[
+    ("requests for text", COMMON),
+    ("requests for an answer in a conversation", CHAT),
+    ("requests to continue a text", TEXT),
+    ("requests for embeddings", EMBEDDING),
+    ("messages", messages::MESSAGE),
+];
+
+/// Input of a request.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Prompt {
+    /// A text; an empty one stands for the token that begins a text (BOS).
+    Text(String),
+    /// The tokens of a text.
+    Tokens(Vec<u32>),
+    /// A conversation; the model writes the next turn.
+    Chat(Vec<Message>),
+}
+
+fn is_stop(value: &Value) -> bool {
     let sound = |text: &Value| text.as_str().is_some_and(|text| !text.is_empty());
-    let all = match value {
+    match value {
         Value::Array(texts) => texts.len() <= 64 && texts.iter().all(sound),
         text => sound(text),
-    };
-    if all { Ok(()) } else { Err(refused(name, "a string that is not empty, or at most 64 of them", value)) }
+    }
 }
 
 /// Checks the number of likeliest tokens to report at each position. Some clients send false for none.
-fn check_logprobs(name: &str, value: &Value, notes: &Notes) -> Result<(), ApiError> {
+fn check_logprobs(name: &str, value: &Value, notes: &Notes) -> Result<(), Refusal> {
     if *value == false { Ok(()) } else { Integer(0, MAX_TOP as u64).check(name, value, notes) }
 }
 
 /// Parses token ids and their biases. The engine checks how many there may be.
-fn biases(name: &str, value: &Value, notes: &Notes) -> Result<Vec<(u32, f32)>, ApiError> {
+fn biases(name: &str, value: &Value, notes: &Notes) -> Result<Vec<(u32, f32)>, Refusal> {
     let biases = value.as_object().ok_or_else(|| refused(name, "an object of token ids and numbers", value))?;
     let bias = |(id, bias): (&String, &Value)| {
         let path = format!("{name}.{id}");
@@ -145,12 +162,12 @@ fn biases(name: &str, value: &Value, notes: &Notes) -> Result<Vec<(u32, f32)>, A
     biases.iter().map(bias).collect()
 }
 
-fn check_biases(name: &str, value: &Value, notes: &Notes) -> Result<(), ApiError> {
+fn check_biases(name: &str, value: &Value, notes: &Notes) -> Result<(), Refusal> {
     biases(name, value, notes).map(|_| ())
 }
 
 /// Parses a prompt: a text, or its tokens. A byte order mark at the beginning of a text is removed.
-fn text(name: &str, value: &Value) -> Result<Prompt, ApiError> {
+fn text(name: &str, value: &Value) -> Result<Prompt, Refusal> {
     if let Value::String(text) = value {
         return Ok(Prompt::Text(text.strip_prefix('\u{feff}').unwrap_or(text).to_owned()));
     }
@@ -160,18 +177,18 @@ fn text(name: &str, value: &Value) -> Result<Prompt, ApiError> {
 }
 
 /// Parses one or more prompts. An array of numbers is a single prompt.
-fn texts(name: &str, value: &Value) -> Result<Vec<Prompt>, ApiError> {
+fn texts(name: &str, value: &Value) -> Result<Vec<Prompt>, Refusal> {
     let is_list = |values: &&Vec<Value>| values.first().is_some_and(|first| first.is_string() || first.is_array());
     match value.as_array().filter(is_list) {
         None => Ok(vec![text(name, value)?]),
         Some(values) if values.len() > MOST_TEXTS => {
-            Err(ApiError::request(format!("{name} can have {MOST_TEXTS} texts, not {}", values.len())).about(name))
+            Err(Refusal::new(format!("{name} can have {MOST_TEXTS} texts, not {}", values.len())).about(name))
         }
         Some(values) => values.iter().enumerate().map(|(at, value)| text(&format!("{name}[{at}]"), value)).collect(),
     }
 }
 
-fn check_texts(name: &str, value: &Value, _: &Notes) -> Result<(), ApiError> {
+fn check_texts(name: &str, value: &Value, _: &Notes) -> Result<(), Refusal> {
     texts(name, value).map(|_| ())
 }
 
@@ -255,37 +272,63 @@ impl Sound<'_> {
         self.size("max_tokens").or(self.size("max_completion_tokens"))
     }
 
-    /// Returns the overflow policy. Many clients ask for more tokens than any context holds, so by default an answer
-    /// ends when the context is full.
-    fn overflow(&self) -> Overflow {
-        self.string("overflow").and_then(|name| name.parse().ok()).unwrap_or(Overflow::Stop)
+    fn overflow(&self) -> Option<Overflow> {
+        self.string("overflow").and_then(|name| name.parse().ok())
     }
 
-    /// Returns the request to the engine.
-    fn generate(&self, prompt: Prompt, seed: u64) -> Generate {
-        let (max_tokens, overflow) = (self.max_tokens(), self.overflow());
-        let (sampling, adjust, stop) = (self.sampling(seed), self.adjust(), self.stop());
-        let log_probs = self.log_probs();
-        let ignore_eos = self.is_true("ignore_eos");
-        let (fetch_interval, draft_max) = (self.size("fetch_interval"), self.size("draft_max"));
-        let generate = Generate::new(prompt).with(move |options| {
-            *options = GenerateOptions {
-                max_tokens,
-                overflow,
-                sampling,
-                adjust,
-                log_probs,
-                stop_tokens: ignore_eos.then(Vec::new),
-                stop,
-                fetch_interval: fetch_interval.or(options.fetch_interval),
-                draft_max,
-                ..options.clone()
-            };
-        });
-        match self.size("keep") {
-            Some(keep) => generate.keeping(keep),
-            None => generate,
+    fn answer(&self, seed: u64) -> AnswerOptions {
+        AnswerOptions {
+            max_tokens: self.max_tokens(),
+            overflow: self.overflow(),
+            sampling: self.sampling(seed),
+            adjust: self.adjust(),
+            log_probs: self.log_probs(),
+            ignore_eos: self.is_true("ignore_eos"),
+            stop: self.stop(),
+            fetch_interval: self.size("fetch_interval"),
+            draft_max: self.size("draft_max"),
+            keep: self.size("keep"),
         }
+    }
+}
+
+/// Options of one answer, without a format.
+#[derive(Debug, Clone, PartialEq)]
+pub struct AnswerOptions {
+    /// Most new tokens.
+    pub max_tokens: Option<usize>,
+    /// Policy for a full context.
+    pub overflow: Option<Overflow>,
+    /// Choice of tokens.
+    pub sampling: Sampling,
+    /// Adjustments of their probabilities.
+    pub adjust: Adjust,
+    /// Number of the likeliest tokens to report at each position, if log probabilities are reported.
+    pub log_probs: Option<usize>,
+    /// Whether the answer goes on after tokens that end it.
+    pub ignore_eos: bool,
+    /// Texts that end the answer.
+    pub stop: Vec<String>,
+    /// Number of steps between reads.
+    pub fetch_interval: Option<usize>,
+    /// Most tokens that are drafted at once.
+    pub draft_max: Option<usize>,
+    /// Number of first tokens that stay when the context is full, if the request has it.
+    pub keep: Option<usize>,
+}
+
+impl AnswerOptions {
+    /// Sets the engine's options, except for the number of tokens to keep.
+    pub fn set(self, options: &mut GenerateOptions) {
+        options.max_tokens = self.max_tokens;
+        options.overflow = self.overflow.unwrap_or(options.overflow);
+        options.sampling = self.sampling;
+        options.adjust = self.adjust;
+        options.log_probs = self.log_probs;
+        options.stop_tokens = self.ignore_eos.then(Vec::new);
+        options.stop = self.stop;
+        options.fetch_interval = self.fetch_interval.or(options.fetch_interval);
+        options.draft_max = self.draft_max;
     }
 }
 
@@ -294,25 +337,24 @@ pub fn random() -> u64 {
     RandomState::new().hash_one(0)
 }
 
-/// The API of a text request.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Shape {
-    Chat,
-    Text,
-}
-
 /// A request for text.
 pub struct TextRequest {
     fields: Map<String, Value>,
+    /// Its prompts; a conversation is one.
     pub prompts: Vec<Prompt>,
+    /// Options of the conversation.
     pub chat: ChatOptions,
     /// Number of answers to each prompt.
     pub n: usize,
+    /// Name of the model.
     pub model: Option<String>,
     /// The user on whose behalf the client asks.
     pub user: Option<String>,
+    /// Whether the answer comes in chunks.
     pub stream: bool,
+    /// Whether a last chunk has the usage.
     pub include_usage: bool,
+    /// Format of the answer, if not text.
     pub format: Option<format::Asked>,
     /// The conversation, if its answer must call tools or follow a format.
     pub held: Option<(Vec<Message>, ChatOptions)>,
@@ -322,7 +364,7 @@ impl TextRequest {
     /// Reads and validates a request.
     ///
     /// *Errors*: a field is invalid; the error names it.
-    pub fn read(shape: Shape, value: &Value, notes: &Notes) -> Result<TextRequest, ApiError> {
+    pub fn read(shape: Shape, value: &Value, notes: &Notes) -> Result<TextRequest, Refusal> {
         let own = if shape == Shape::Chat { CHAT } else { TEXT };
         let sound = Sound(check("", value, &[COMMON, own], notes)?);
         let prompts = match shape {
@@ -330,7 +372,7 @@ impl TextRequest {
                 return Err(refused("messages", "an array with at least one message", &Value::Null));
             }
             Shape::Chat if sound.get("top_logprobs").is_some_and(|top| *top != 0) && !sound.is_true("logprobs") => {
-                return Err(ApiError::request("top_logprobs needs logprobs to be true").about("top_logprobs"));
+                return Err(Refusal::new("top_logprobs needs logprobs to be true").about("top_logprobs"));
             }
             Shape::Chat => vec![Prompt::Chat(messages::messages(&value["messages"]))],
             Shape::Text => match value.get("prompt") {
@@ -351,7 +393,7 @@ impl TextRequest {
         if let Some(format) = format.as_ref().filter(|_| demands) {
             let field = format.field;
             let message = format!("an answer cannot be held to {field} and to calls at once; leave one of them out");
-            return Err(ApiError::request(message).about(field));
+            return Err(Refusal::new(message).about(field));
         }
         Ok(TextRequest {
             prompts,
@@ -367,35 +409,39 @@ impl TextRequest {
         })
     }
 
-    /// Returns the overflow policy, and the number of tokens that must fit after the prompt.
-    pub fn room(&self) -> (Overflow, usize) {
+    /// Returns the overflow policy, if the request has one, and the number of tokens that must fit after the prompt.
+    pub fn room(&self) -> (Option<Overflow>, usize) {
         let sound = Sound(&self.fields);
         let neutral = GenerateOptions { max_tokens: sound.max_tokens(), ..GenerateOptions::default() };
         (sound.overflow(), neutral.most())
     }
 
-    /// Returns the requests to the engine: `n` answers for each prompt, one after the other.
-    pub fn generate(&self, prompts: &[Arc<Encoded>]) -> Vec<Generate> {
-        let sound = Sound(&self.fields);
-        // Each answer has its own seed: that of the request, and those after it. Without a seed, the first one is
-        // random.
-        let seed = sound.get("seed").and_then(integer).filter(|seed| *seed != -1);
-        let seed = seed.map_or_else(random, |seed| seed as u64);
-        let seeds = || (0..self.n as u64).map(move |at| seed.wrapping_add(at));
-        let answers = |prompt: &Arc<Encoded>| {
-            let prompt = Prompt::Encoded(prompt.clone());
-            seeds().map(|seed| sound.generate(prompt.clone(), seed)).collect::<Vec<_>>()
-        };
-        prompts.iter().flat_map(answers).collect()
+    /// Returns the seed of the first answer: that of the request, or else `usual`; -1 stands for the `random` one.
+    pub fn seed(&self, usual: u64, random: u64) -> u64 {
+        match Sound(&self.fields).get("seed").and_then(integer) {
+            None => usual,
+            Some(-1) => random,
+            Some(seed) => seed as u64,
+        }
+    }
+
+    /// Returns the options for an answer with this seed.
+    pub fn answer(&self, seed: u64) -> AnswerOptions {
+        Sound(&self.fields).answer(seed)
     }
 }
 
 /// A request for embeddings.
 pub struct EmbedRequest {
+    /// Its texts.
     pub texts: Vec<Prompt>,
+    /// Number of values of a vector, if fewer than the model's.
     pub dimensions: Option<usize>,
+    /// Whether vectors are made to have length 1.
     pub normalize: bool,
+    /// Name of the model.
     pub model: Option<String>,
+    /// Whether vectors come as base64.
     pub base64: bool,
 }
 
@@ -403,7 +449,7 @@ impl EmbedRequest {
     /// Reads and validates a request.
     ///
     /// *Errors*: a field is invalid; the error names it.
-    pub fn read(value: &Value, notes: &Notes) -> Result<EmbedRequest, ApiError> {
+    pub fn read(value: &Value, notes: &Notes) -> Result<EmbedRequest, Refusal> {
         let sound = Sound(check("", value, &[EMBEDDING], notes)?);
         let expected = "a string, an array of token ids, or an array of either";
         let input = sound.get("input").ok_or_else(|| refused("input", expected, &Value::Null))?;

@@ -1,7 +1,7 @@
 //! Validation of request fields. Neutral values pass. A field that would change the answer but is not supported is
 //! refused by name. An unknown field is noted, or refused by a strict server.
 
-use super::error::ApiError;
+use crate::error::Refusal;
 use serde_json::{Map, Value};
 use std::cell::RefCell;
 
@@ -23,11 +23,11 @@ impl Notes {
     /// Notes a field that has no effect.
     ///
     /// *Errors*: the server is strict.
-    pub fn note(&self, name: &str, why: &str) -> Result<(), ApiError> {
+    pub fn note(&self, name: &str, why: &str) -> Result<(), Refusal> {
         let name = name.chars().take(80).collect::<String>();
         if self.is_strict {
             let message = format!("{name} {why}; leave it out");
-            return Err(ApiError::request(message).about(&name).with_code("unknown_parameter"));
+            return Err(Refusal::new(message).about(&name).with_code("unknown_parameter"));
         }
         let mut noted = self.noted.borrow_mut();
         if noted.len() < MOST_NOTES {
@@ -58,19 +58,30 @@ pub enum Rule {
 
 /// Kind of a value. Integers may be written with a decimal point, such as 5.0.
 pub enum Kind {
+    /// An integer from the one to the other.
     Integer(u64, u64),
     /// An integer, or -1 for no limit.
     Count(u64, u64),
     /// An integer of 64 bits, or -1 for a random one.
     Seed,
+    /// A number from the one to the other.
     Number(f64, f64),
+    /// True or false.
     Boolean,
+    /// Any string.
     Text,
+    /// One of these strings.
     OneOf(&'static [&'static str]),
+    /// An object with these fields.
     Object(Table),
-    /// A value that a function checks.
-    Checked(fn(&str, &Value, &Notes) -> Result<(), ApiError>),
+    /// A value for which a function is true, with a description of it.
+    Such(&'static str, fn(&Value) -> bool),
+    /// A value that a function checks, with a description of it.
+    Checked(&'static str, Check),
 }
+
+/// A function that checks a value of this name.
+pub type Check = fn(&str, &Value, &Notes) -> Result<(), Refusal>;
 
 /// The known fields of an object, with their rules.
 pub type Table = &'static [(&'static str, Rule)];
@@ -89,12 +100,12 @@ fn shown(value: &Value) -> String {
 }
 
 /// Returns the error for an invalid or missing value.
-pub fn refused(name: &str, expected: &str, value: &Value) -> ApiError {
+pub fn refused(name: &str, expected: &str, value: &Value) -> Refusal {
     let message = match value {
         Value::Null => format!("{name} must be {expected}, and is missing"),
         value => format!("{name} must be {expected}, not {}", shown(value)),
     };
-    ApiError::request(message).about(name)
+    Refusal::new(message).about(name)
 }
 
 /// Checks all fields of an object against these tables. `path` leads to the object, and is empty for the request
@@ -104,10 +115,10 @@ pub fn check<'v>(
     value: &'v Value,
     tables: &[Table],
     notes: &Notes,
-) -> Result<&'v Map<String, Value>, ApiError> {
+) -> Result<&'v Map<String, Value>, Refusal> {
     let Value::Object(fields) = value else {
         if path.is_empty() {
-            return Err(ApiError::request(format!("the request must be an object, not {}", shown(value))));
+            return Err(Refusal::new(format!("the request must be an object, not {}", shown(value))));
         }
         return Err(refused(path, "an object", value));
     };
@@ -130,7 +141,7 @@ pub fn check<'v>(
                     [] => "is not supported".to_owned(),
                     neutral => format!("can only be {}, not {}", neutral.join(" or "), shown(value)),
                 };
-                let error = ApiError::request(format!("{name} {what}: {why}"));
+                let error = Refusal::new(format!("{name} {what}: {why}"));
                 return Err(error.about(&name).with_code("unsupported_parameter"));
             }
         }
@@ -148,29 +159,40 @@ fn is(text: &str, value: &Value) -> bool {
 }
 
 impl Kind {
-    pub fn check(&self, name: &str, value: &Value, notes: &Notes) -> Result<(), ApiError> {
+    /// Describes the values in words.
+    pub fn expected(&self) -> String {
+        match self {
+            Kind::Integer(least, most) => format!("an integer from {least} to {most}"),
+            Kind::Count(least, most) => format!("an integer from {least} to {most}, or -1"),
+            Kind::Seed => "an integer of 64 bits".into(),
+            Kind::Number(least, most) => format!("a number from {least} to {most}"),
+            Kind::Boolean => "true or false".into(),
+            Kind::Text => "a string".into(),
+            Kind::OneOf(names) => format!("one of {}", names.join(", ")),
+            Kind::Object(_) => "an object".into(),
+            Kind::Such(what, _) | Kind::Checked(what, _) => (*what).into(),
+        }
+    }
+
+    /// Checks a value of this name.
+    ///
+    /// *Errors*: a value of another kind.
+    pub fn check(&self, name: &str, value: &Value, notes: &Notes) -> Result<(), Refusal> {
         let within = |least: &u64, most: &u64| {
             integer(value).is_some_and(|n| (i128::from(*least)..=i128::from(*most)).contains(&n))
         };
-        let (sound, expected) = match self {
-            Kind::Integer(least, most) => (within(least, most), format!("an integer from {least} to {most}")),
-            Kind::Count(least, most) => {
-                let sound = within(least, most) || integer(value) == Some(-1);
-                (sound, format!("an integer from {least} to {most}, or -1"))
-            }
-            Kind::Seed => (integer(value).is_some(), "an integer of 64 bits".into()),
-            Kind::Number(least, most) => {
-                let sound = value.as_f64().is_some_and(|n| (*least..=*most).contains(&n));
-                (sound, format!("a number from {least} to {most}"))
-            }
-            Kind::Boolean => (value.is_boolean(), "true or false".into()),
-            Kind::Text => (value.is_string(), "a string".into()),
-            Kind::OneOf(names) => {
-                (value.as_str().is_some_and(|name| names.contains(&name)), format!("one of {}", names.join(", ")))
-            }
+        let sound = match self {
+            Kind::Integer(least, most) => within(least, most),
+            Kind::Count(least, most) => within(least, most) || integer(value) == Some(-1),
+            Kind::Seed => integer(value).is_some(),
+            Kind::Number(least, most) => value.as_f64().is_some_and(|n| (*least..=*most).contains(&n)),
+            Kind::Boolean => value.is_boolean(),
+            Kind::Text => value.is_string(),
+            Kind::OneOf(names) => value.as_str().is_some_and(|name| names.contains(&name)),
+            Kind::Such(_, is) => is(value),
             Kind::Object(table) => return check(name, value, &[*table], notes).map(|_| ()),
-            Kind::Checked(check) => return check(name, value, notes),
+            Kind::Checked(_, check) => return check(name, value, notes),
         };
-        if sound { Ok(()) } else { Err(refused(name, &expected, value)) }
+        if sound { Ok(()) } else { Err(refused(name, &self.expected(), value)) }
     }
 }

@@ -1,12 +1,37 @@
 //! A choice of an answer while it is generated.
 
-use super::request::Shape;
-use anygpu::handle::Outcome;
+use crate::answer::Shape;
 use anygpu::{Finish, LogProbEntry, Part, Parts, TokenEntry, ToolCall};
 use serde_json::{Map, Value, json};
 use std::hash::{BuildHasher, RandomState};
 
+/// Counts and times of a choice that has ended.
+#[derive(Debug, Clone)]
+pub struct Ended {
+    /// Reason for the end.
+    pub finish: Finish,
+    /// Tokens of the prompt.
+    pub prompt_tokens: usize,
+    /// Prompt tokens that were reused from earlier requests.
+    pub cached_tokens: usize,
+    /// New tokens.
+    pub completion_tokens: usize,
+    /// Tokens that were drafted (speculative decoding).
+    pub drafted_tokens: usize,
+    /// Drafted tokens that the model accepted.
+    pub accepted_tokens: usize,
+    /// Time from the request to its first turn.
+    ///
+    /// *Units*: milliseconds, as all times here.
+    pub queue_ms: f64,
+    /// Time from the first turn to the first token.
+    pub prefill_ms: f64,
+    /// Time from the first token to the last.
+    pub decode_ms: f64,
+}
+
 /// A choice: the parser of its parts, and the text so far.
+#[derive(Debug)]
 pub struct Choice {
     index: usize,
     shape: Shape,
@@ -19,12 +44,12 @@ pub struct Choice {
     /// Number of characters before these tokens, and the bytes of an incomplete character after them.
     offset: usize,
     partial: Vec<u8>,
-    /// Number of reasoning tokens.
-    pub thought_tokens: usize,
-    pub outcome: Option<Outcome>,
+    thought_tokens: usize,
+    pub(crate) ended: Option<Ended>,
 }
 
 impl Choice {
+    /// Begins a choice. `parts` tells the parts of its text apart.
     pub fn new(index: usize, shape: Shape, parts: Parts) -> Choice {
         let (said, thought) = (String::new(), String::new());
         let (calls, log_probs) = (Vec::new(), Vec::new());
@@ -39,12 +64,23 @@ impl Choice {
             offset: 0,
             partial: Vec::new(),
             thought_tokens: 0,
-            outcome: None,
+            ended: None,
         }
     }
 
+    /// Returns the API of the request.
     pub fn shape(&self) -> Shape {
         self.shape
+    }
+
+    /// Returns whether the choice has ended.
+    pub fn has_ended(&self) -> bool {
+        self.ended.is_some()
+    }
+
+    /// Returns the number of reasoning tokens.
+    pub fn thought_tokens(&self) -> usize {
+        self.thought_tokens
     }
 
     /// Adds a piece of the text. Returns the deltas for a stream, in the format of OpenAI's API.
@@ -56,8 +92,8 @@ impl Choice {
     }
 
     /// Ends the text. Returns the last deltas.
-    pub fn end(&mut self, outcome: Outcome) -> Vec<Value> {
-        self.outcome = Some(outcome);
+    pub fn end(&mut self, ended: Ended) -> Vec<Value> {
+        self.ended = Some(ended);
         self.parts.finish().into_iter().map(|part| self.add(part)).collect()
     }
 
@@ -98,7 +134,7 @@ impl Choice {
 
     /// Returns the finish reason of OpenAI's API.
     pub fn finish(&self) -> &'static str {
-        match self.outcome.as_ref().map(|outcome| outcome.finish) {
+        match self.ended.as_ref().map(|ended| ended.finish) {
             Some(Finish::Length) => "length",
             _ if !self.calls.is_empty() => "tool_calls",
             _ => "stop",
