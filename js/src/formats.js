@@ -1,7 +1,6 @@
 /** Structured output. This file, its module and its worker are loaded with the first request that needs them. */
 
 import { DisposedError, OptionsError } from "./common/errors.js";
-import { boolean, object, oneOf, refuse, string } from "./common/validate.js";
 import { connect, moduleUrl } from "./connect.js";
 import { nothing } from "./module/wasm-module.js";
 import { serve } from "./workers/serve.js";
@@ -30,36 +29,6 @@ export const FORMAT = {
     older: async (port) => serve(port, (await import("./format/format-older.js")).formats()),
   },
 };
-
-/** Checks that a schema is an object; the module reads its contents. @type {import("./common/validate.js").Check} */
-const schema = (name, value) =>
-  typeof value === "object" && value !== null && !Array.isArray(value) ? value : refuse(name, "an object", value);
-
-/** @type {import("./common/validate.js").Check} */
-const formatName = (name, value) =>
-  typeof value === "string" && /^[\w-]{1,64}$/.test(value) ? value : refuse(name, "1 to 64 letters, digits, _ and -", value);
-
-/**
- * Accepts null as if the field were left out.
- *
- * @param {import("./common/validate.js").Check} check @returns {import("./common/validate.js").Check}
- */
-const maybe = (check) => (name, value) => (value === null ? undefined : check(name, value));
-
-const fields = object({
-  type: oneOf(["json_object", "json_schema"]),
-  json_schema: maybe(object({ name: formatName, description: maybe(string), schema: maybe(schema), strict: maybe(boolean) })),
-});
-
-/** Returns a request's format as the module reads it. @param {unknown} given Format of a request. */
-function written(given) {
-  const { type, json_schema } = fields("response_format", given);
-  if (type === "json_object") return JSON.stringify("object");
-  for (const key of ["name", "schema"]) {
-    if (json_schema?.[key] === undefined) refuse(`response_format.json_schema.${key}`, "given", undefined);
-  }
-  return JSON.stringify({ schema: json_schema.schema });
-}
 
 /** Constrains the answers of an engine to formats. */
 export class Formats {
@@ -122,12 +91,13 @@ export class Formats {
    * @returns {Promise<{ held_to: string, field: string }>}
    */
   async _asked({ prompt, generate, wanted, demanded }, signal) {
-    if (wanted !== undefined) {
+    if (wanted) {
       // Reasoning models may think before their answer.
-      const held_to = await this._call("after", { prompt, generate, wanted: written(wanted) }, signal);
-      return { held_to, field: "response_format" };
+      const isChat = "messages" in prompt;
+      const held_to = isChat ? await this._call("after", { prompt, generate, wanted: wanted.format }, signal) : wanted.format;
+      return { held_to, field: wanted.field };
     }
-    if (demanded !== undefined) return { held_to: await this._call("form", { prompt, generate, ...demanded }, signal), field: "tools" };
+    if (demanded) return { held_to: await this._call("form", { prompt, generate, ...demanded }, signal), field: "tools" };
     // The request continues an answer; its constraint was saved with it.
     return { held_to: /** @type {string} */ (generate.held_to), field: "response_format" };
   }

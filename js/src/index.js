@@ -10,14 +10,14 @@ import { nothing } from "./module/wasm-module.js";
 import { persist } from "./opfs/storage.js";
 import { patient } from "./workers/hang-detection.js";
 import { Recovery } from "./engine/recovery.js";
-import { messages, sessionName, tokens } from "./openai/request.js";
+import { sessionName, tokens, written } from "./openai/request.js";
 import { runtime } from "./common/runtime.js";
 import { recall, sessionsOf } from "./sessions/sessions.js";
 
 /** @import { ConformanceOptions, ConformanceReport, LoadOptions, ModelInfo, ModelSource, Recovered, Report, SelectOptions, Stats, Step, TuneOptions, TuneReport, Unkept } from "../index.d.ts" */
 /** @import { Connection } from "./connect.js" */
 /** @import { HubOptions } from "./download/hub.js" */
-/** @import { Embed, Recall, Run } from "./openai/completions.js" */
+/** @import { Embed, Read, Recall, Run } from "./openai/completions.js" */
 /** @import { Opened } from "./engine/recovery.js" */
 /** @import { Call } from "./sessions/sessions.js" */
 
@@ -77,20 +77,23 @@ export class AnyGpu {
       this._recovery.call(method, params, { signal, onEvent: (event) => this._heard(event) });
     /** @type {Run} */
     const run = async (request, signal, onPiece) => {
-      if ((request.wanted ?? request.demanded ?? request.generate.held_to) === undefined) return answer(request, signal, onPiece);
+      if (!(request.wanted ?? request.demanded ?? request.generate.held_to)) return answer(request, signal, onPiece);
       this._formats = this._formats ?? import("./formats.js").then(({ Formats }) => new Formats(call, where));
       return (await this._formats).held(request, signal, onPiece, answer);
     };
     /** @type {Recall} */
     const again = (session, signal) => recall(call, session, signal);
     const name = facts.info.name ?? facts.info.architecture;
-    this.chat = { completions: chatCompletions(run, again, name) };
-    this.completions = completions(run, again, name);
-    this.sessions = sessionsOf(call);
-    this._call = call;
     /** @type {Embed} */
     const embed = ({ prompts, embed }, signal) => this._recovery.call("embed", { prompts, embed }, { signal });
-    this.embeddings = embeddings(embed, name);
+    /** @type {Read} */
+    const read = (api, body, signal) => this._recovery.call("request", { api, body }, { signal });
+    const parts = { read, run, recall: again, embed, model: name };
+    this.chat = { completions: chatCompletions(parts) };
+    this.completions = completions(parts);
+    this.embeddings = embeddings(parts);
+    this.sessions = sessionsOf(call);
+    this._call = call;
   }
 
   static cache = cache;
@@ -197,7 +200,7 @@ export class AnyGpu {
    * @returns {Promise<Uint32Array>}
    */
   async encode(text) {
-    const prompt = typeof text === "string" ? { text } : { messages: messages("text", text) };
+    const prompt = typeof text === "string" ? { text } : { messages: JSON.parse(written(text ?? null)) };
     return this._recovery.call("encode", { prompt });
   }
 

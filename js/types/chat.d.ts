@@ -46,29 +46,10 @@ export interface ChatMessage {
   reasoning_content?: string | null;
   /** Function calls of the assistant. */
   tool_calls?: readonly ({ /** Id of the call. */ id?: string; type: "function"; function: { name: string; arguments: string } } | { type: string })[] | null;
+  /** Name of the speaker. It is ignored if the model's template does not read it. */
+  name?: string | null;
   /** Id of the call that a turn of the role `tool` answers. */
   tool_call_id?: string | null;
-}
-
-/**
- * Format of an answer. A schema that is not written within the request needs `as const` or `satisfies ResponseFormat`,
- * since TypeScript widens the type of a variable's `type: "json_schema"` to `string`.
- */
-export type ResponseFormat =
-  | { /** Any text. */ type: "text" }
-  | { /** Any JSON object. */ type: "json_object" }
-  | { /** JSON that follows a schema. */ type: "json_schema"; /** The schema. */ json_schema: JsonSchemaFormat };
-
-/** A schema that an answer follows. Unsupported keywords are refused by name. */
-export interface JsonSchemaFormat {
-  /** Name of the schema: 1 to 64 letters, digits, `_` and `-`. */
-  name: string;
-  /** Has no effect. */
-  description?: string | null;
-  /** The JSON schema. It is required, though OpenAI's types let it be left out. */
-  schema?: Readonly<Record<string, unknown>> | null;
-  /** Has no effect: answers always follow the schema. */
-  strict?: boolean | null;
 }
 
 /** A conversation to continue. */
@@ -101,8 +82,6 @@ export interface ChatRequest extends GenerateRequest {
   functions?: readonly unknown[] | null;
   /** Not supported: only `"none"` and `"auto"`. */
   function_call?: string | object | null;
-  /** Format of the answer; text by default. Other formats load a separate module. */
-  response_format?: ResponseFormat | null;
   /** Not supported: only `["text"]`. */
   modalities?: readonly string[] | null;
   /** Not supported: only null. */
@@ -259,13 +238,13 @@ export interface ChatCompletions {
   /**
    * Continues a conversation as a stream. Nothing is computed before the first chunk is asked for.
    *
-   * @throws {OptionsError} A field is invalid; thrown at once. Iterating throws the errors that the form without `stream` rejects
-   * with.
+   * @throws {OptionsError} The request is not an object, or an option beside it is invalid. Iterating throws the errors that the form
+   * without `stream` rejects with.
    */
   create(request: ChatRequest & { stream: true }, options?: RequestOptions): Stream<ChatCompletionChunk>;
   /**
-   * Continues a conversation. Generations of one engine run one after the other. The prefix that a conversation shares
-   * with the previous one is not computed again.
+   * Continues a conversation. Requests of different sessions take turns, a moment each; those of one session, or without one,
+   * run one after the other. The prefix that a conversation shares with another is not computed again.
    *
    * Rejects with {@link OptionsError}, {@link ContextError}, {@link FileError} (no tokenizer or chat template, or the
    * template refuses the conversation), {@link DeviceLostError}, {@link OutOfMemoryError}, {@link DisposedError},

@@ -5,7 +5,10 @@ import type { FinishReason, GenerateRequest, Outcome, RequestOptions, Stream, To
 
 /** A text to continue. */
 export interface CompletionRequest extends GenerateRequest {
-  /** The text or its token ids, or an array with one of either. An empty text, or null, starts a new text. */
+  /**
+   * The text or its token ids, or an array of either, each of which has `n` answers, one prompt after the other. An empty
+   * text, or null, starts a new text.
+   */
   prompt: string | ArrayLike<number> | readonly string[] | readonly (readonly number[])[] | null;
   /** Not supported: only 1. */
   best_of?: number | null;

@@ -4,6 +4,27 @@ import type { ContextError, OptionsError } from "./errors.js";
 import type { SteadyStats } from "./info.js";
 
 /**
+ * Format of an answer. A schema that is not written within the request needs `as const` or `satisfies ResponseFormat`,
+ * since TypeScript widens the type of a variable's `type: "json_schema"` to `string`.
+ */
+export type ResponseFormat =
+  | { /** Any text. */ type: "text" }
+  | { /** Any JSON object. */ type: "json_object" }
+  | { /** JSON that follows a schema. */ type: "json_schema"; /** The schema. */ json_schema: JsonSchemaFormat };
+
+/** A schema that an answer follows. Unsupported keywords are refused by name. */
+export interface JsonSchemaFormat {
+  /** Name of the schema: 1 to 64 letters, digits, `_` and `-`. */
+  name: string;
+  /** Has no effect. */
+  description?: string | null;
+  /** The JSON schema. It is required, though OpenAI's types let it be left out. */
+  schema?: Readonly<Record<string, unknown>> | null;
+  /** Has no effect: answers always follow the schema. */
+  strict?: boolean | null;
+}
+
+/**
  * Options of generation, for chat and plain completions. Null is the same as leaving a field out. Fields of OpenAI's
  * API that are not supported are present so that requests made for it pass: they accept only the values that ask for
  * nothing, which their documentation names. Any other value, and any unknown field, is an {@link OptionsError}.
@@ -28,7 +49,7 @@ export interface GenerateRequest {
    * likeliest alone.
    */
   top_p?: number | null;
-  /** Seed of the random numbers; 0 by default. The same seed gives the same text. */
+  /** Seed of the random numbers; 0 by default, and -1 is a random one. The same seed gives the same text. */
   seed?: number | null;
   /** Strings that end the text and are not part of it; 32 KiB in all at most. */
   stop?: string | readonly string[] | null;
@@ -87,6 +108,27 @@ export interface GenerateRequest {
   frequency_penalty?: number | null;
   /** Divides the logits of tokens among the last 64 of prompt and answer, or multiplies negative ones; 1 by default. */
   repetition_penalty?: number | null;
+  /** Another name of `repetition_penalty`. */
+  repeat_penalty?: number | null;
+  /** Format of the answer; text by default. Other formats load a separate module. */
+  response_format?: ResponseFormat | null;
+  /** Holds the answer to a JSON schema. */
+  json_schema?: Readonly<Record<string, unknown>> | null;
+  /** Holds the answer to a regular expression. */
+  regex?: string | null;
+  /** Holds the answer to a JSON schema: an object, or its text. */
+  guided_json?: object | string | null;
+  /** Holds the answer to a regular expression. */
+  guided_regex?: string | null;
+  /** Holds the answer to one of these texts. */
+  guided_choice?: readonly string[] | null;
+  /** Holds the answer to a format, as vLLM names it. */
+  structured_outputs?: {
+    json?: object | string | null;
+    regex?: string | null;
+    choice?: readonly string[] | null;
+    json_object?: boolean | null;
+  } | null;
   /**
    * Drops candidates less likely than this fraction of the best one's probability, at the temperature; 0 by default.
    */

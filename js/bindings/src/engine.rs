@@ -1,6 +1,7 @@
 //! A model for JavaScript.
 
 use crate::kept::Kept;
+use crate::openai::refused;
 use crate::request::{Counters, Request, chat_template};
 use anygpu::web::WebHost;
 use anygpu::{
@@ -248,8 +249,7 @@ impl WasmEngine {
 
 /// The turns of a conversation, from JSON.
 fn conversation(messages: &str) -> Result<Vec<Message>, JsValue> {
-    let turns: Vec<serde_json::Value> = serde_json::from_str(messages).map_err(error::options)?;
-    Ok(turns.iter().map(Message::from_openai).collect())
+    anygpu_openai::conversation(&serde_json::from_str(messages).map_err(error::options)?).map_err(refused)
 }
 
 impl Loaded {

@@ -7,6 +7,7 @@ mod asked;
 mod engine;
 mod generate;
 mod kept;
+mod openai;
 mod request;
 mod sessions;
 mod sha256;

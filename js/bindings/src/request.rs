@@ -4,6 +4,7 @@ use anygpu::{
     Adjust, ChatOptions, ChatTemplate, Engine, GenerateOptions, Generation, Overflow, Overflowed, Sampling,
     SavedRequest, Stats, ToolChoice, TopK,
 };
+use anygpu_openai::AnswerOptions;
 use bindings_common::error::coded;
 use bindings_common::{engine_error as error, json};
 use serde::{Deserialize, Serialize};
@@ -19,6 +20,7 @@ pub struct Request {
     temperature: Option<f32>,
     top_k: Option<u32>,
     top_p: Option<f32>,
+    #[serde(default, with = "seeds")]
     seed: Option<u64>,
     /// Adjustments of the probabilities of tokens.
     #[serde(default, skip_serializing_if = "Adjust::is_neutral")]
@@ -61,15 +63,42 @@ pub struct Request {
     pub told: String,
 }
 
+/// Seeds as text: JavaScript's numbers are not exact above 2^53.
+mod seeds {
+    use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Error};
+
+    pub fn serialize<S: Serializer>(seed: &Option<u64>, serializer: S) -> Result<S::Ok, S::Error> {
+        seed.map(|seed| seed.to_string()).serialize(serializer)
+    }
+
+    pub fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<u64>, D::Error> {
+        let text = Option::<String>::deserialize(deserializer)?;
+        text.map(|text| text.parse()).transpose().map_err(D::Error::custom)
+    }
+}
+
 /// Options of a conversation besides its messages.
 #[derive(Default, Deserialize, Serialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Conversation {
+    #[serde(skip_serializing_if = "Vec::is_empty")]
     tools: Vec<Value>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     one_call: Option<bool>,
     /// Whether the answer must call tools.
     demanded: bool,
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     variables: BTreeMap<String, Value>,
+}
+
+impl From<ChatOptions> for Conversation {
+    fn from(options: ChatOptions) -> Conversation {
+        let demanded = options.tool_choice.demands();
+        let ChatOptions { tools, tool_choice, one_call, variables, .. } = options;
+        let tools = if tool_choice == ToolChoice::None { Vec::new() } else { tools };
+        let one_call = one_call.filter(|_| !tools.is_empty());
+        Conversation { tools, one_call, demanded, variables }
+    }
 }
 
 impl Conversation {
@@ -105,6 +134,34 @@ impl Request {
         serde_json::from_str(text).map_err(error::options)
     }
 
+    /// Makes the request for an answer of a request of OpenAI's API; seeds come with each.
+    pub fn asked(answer: AnswerOptions, chat: Option<ChatOptions>) -> Request {
+        let AnswerOptions { max_tokens, overflow, sampling, adjust, log_probs, .. } = answer;
+        let mut all = Request {
+            max_tokens,
+            overflow: overflow.map(|overflow| overflow.name().into()),
+            keep: answer.keep,
+            stop: answer.stop,
+            ignore_eos: answer.ignore_eos,
+            adjust,
+            log_probs,
+            fetch_interval: answer.fetch_interval,
+            draft_max: answer.draft_max,
+            chat: chat.map(Conversation::from),
+            ..Request::default()
+        };
+        all.sample(sampling);
+        all.seed = None;
+        all
+    }
+
+    fn sample(&mut self, sampling: Sampling) {
+        if let Sampling::Random { temperature, top_k, top_p, seed } = sampling {
+            let given = (Some(temperature), Some(top_k), Some(top_p), Some(seed));
+            (self.temperature, self.top_k, self.top_p, self.seed) = given;
+        }
+    }
+
     /// Makes the request that goes on with a generation that was saved.
     pub fn saved(request: &SavedRequest, sampling: Sampling) -> Request {
         let mut all = Request {
@@ -118,10 +175,7 @@ impl Request {
             log_probs: request.log_probs,
             ..Request::default()
         };
-        if let Sampling::Random { temperature, top_k, top_p, seed } = sampling {
-            let given = (Some(temperature), Some(top_k), Some(top_p), Some(seed));
-            (all.temperature, all.top_k, all.top_p, all.seed) = given;
-        }
+        all.sample(sampling);
         all
     }
 

@@ -209,10 +209,10 @@ export function isTrap(error) {
  */
 export function fromEngine(thrown) {
   if (thrown instanceof AnyGpuError || isAbort(thrown)) return thrown;
-  const { code, message, report } = /** @type {any} */ (thrown) ?? {};
+  const { code, message, report, field } = /** @type {any} */ (thrown) ?? {};
   const Class = typeof code === "string" ? CODES[code] : undefined;
   if (Class !== undefined) {
-    return new Class(message, { code, report: typeof report === "string" ? JSON.parse(report) : undefined });
+    return new Class(message, { code, field, report: typeof report === "string" ? JSON.parse(report) : undefined });
   }
   const isRuntimeError = typeof WebAssembly === "object" && thrown instanceof WebAssembly.RuntimeError;
   if (isRuntimeError || isOverflow(thrown)) {

@@ -29,6 +29,8 @@ export class Core extends Module {
   _share;
   /** @type {WasmEngine | null} */
   _engine = null;
+  /** Chains of calls that belong to one session each, by its name; "" is the unnamed one. @type {Map<string, Promise<unknown>>} */
+  _chains = new Map();
   /** Stores the engine's sessions; null if they are not kept. @type {SessionSaver | null} */
   _saver = null;
   /** Pending write of the proofs that selection made. @type {Promise<unknown>} */
@@ -36,7 +38,7 @@ export class Core extends Module {
   /**
    * Request for the mask of tokens that may come next, while the page computes it.
    *
-   * @type {{ id: number, resolve: (mask: Uint32Array) => void, reject: (error: unknown) => void } | null}
+   * @type {{ id: number, signal: AbortSignal, resolve: (mask: Uint32Array) => void, reject: (error: unknown) => void } | null}
    */
   _mask = null;
   _lastMask = 0;
@@ -69,7 +71,9 @@ export class Core extends Module {
       case "load":
         return this.queued(() => this._load(params, context));
       case "generate":
-        return this.queued(() => this._generate(params, context));
+        return this._inSession(params.session ?? "", () => this._generate(params, context));
+      case "request":
+        return JSON.parse(this._bindings.read_request(params.api, params.body));
       case "masked":
         return this._masked(params);
       case "words":
@@ -85,19 +89,19 @@ export class Core extends Module {
       case "tune":
         return this.queued(() => this._tune(params, context));
       case "export":
-        return this.queued(() => this._brought(params, context, () => this._loaded().export(params.session)));
+        return this._brought(params, context, () => this._loaded().export(params.session));
       case "import":
-        return this.queued(() => this._loaded().import("", params.bytes, false));
+        return this._inSession("", () => this.queued(() => this._loaded().import("", params.bytes, false)));
       case "tokens":
-        return this.queued(() => this._brought(params, context, () => this._loaded().text(params.session)));
+        return this._brought(params, context, () => this._loaded().text(params.session));
       case "asked":
-        return this.queued(() => this._brought(params, context, () => this._asked(params.session)));
+        return this._brought(params, context, () => this._asked(params.session));
       case "sessions":
-        return this.queued(() => this._sessions());
+        return this._sessions();
       case "remove":
-        return this.queued(() => this._remove(params.session));
+        return this._inSession(params.session, () => this._remove(params.session));
       case "clear":
-        return this.queued(() => this._clear());
+        return this._afterAll(() => this._clear());
       case "encode":
         return this._encode(params.prompt);
       case "decode":
@@ -206,7 +210,7 @@ export class Core extends Module {
         const report = { ...chosen, module_sha256: await this.digest() };
         return { facts: () => ({ info: { ...info, cache: cache() }, report }), ready: () => progress.ready(source.size) };
       });
-      this._saver = await SessionSaver.start(/** @type {any} */ (engine), sessions, this._environment);
+      this._saver = await SessionSaver.start(this._texts(/** @type {any} */ (engine)), sessions, this._environment);
       this._engine = engine;
       this._remember(/** @type {any} */ (engine), facts().report.module_sha256);
       ready();
@@ -245,16 +249,59 @@ export class Core extends Module {
   }
 
   /**
-   * Imports a session into the engine if the browser stores it, then runs an action.
+   * Runs an action after those of its session before it. Those of other sessions may run meanwhile.
+   *
+   * @template T
+   * @param {string} session
+   * @param {() => Promise<T>} action
+   * @returns {Promise<T>}
+   */
+  _inSession(session, action) {
+    const result = (this._chains.get(session) ?? Promise.resolve()).then(action);
+    const ended = result.then(nothing, nothing).then(() => {
+      if (this._chains.get(session) === ended) this._chains.delete(session);
+    });
+    this._chains.set(session, ended);
+    return result;
+  }
+
+  /** Runs an action after those of all sessions before it. @template T @param {() => Promise<T>} action */
+  async _afterAll(action) {
+    await Promise.all(this._chains.values());
+    return action();
+  }
+
+  /**
+   * Returns the engine's texts, as they are read and written between turns.
+   *
+   * @param {WasmEngine} engine
+   * @returns {import("../sessions/session-saver.js").Texts}
+   */
+  _texts(engine) {
+    return {
+      identity: () => engine.identity(),
+      has: (name) => this.queued(async () => engine.text(name) !== undefined),
+      import: (name, bytes) => this.queued(() => engine.import(name, bytes, true)),
+      kept: (name, isKept, isReady) => engine.kept(name, isKept, isReady),
+    };
+  }
+
+  /**
+   * Imports a session into the engine if the browser stores it, then runs an action. Without a session it comes after
+   * everything that is under way.
    *
    * @template T
    * @param {{ session?: string }} params
    * @param {Context} context
    * @param {() => T | Promise<T>} action
    */
-  async _brought({ session }, { tell }, action) {
-    if (session !== undefined) await this._saver?.bring(session, this._onUnkept(tell));
-    return action();
+  _brought({ session }, { tell }, action) {
+    const last = () => this.queued(async () => action());
+    if (session === undefined) return this._afterAll(last);
+    return this._inSession(session, async () => {
+      await this._saver?.bring(session, this._onUnkept(tell));
+      return last();
+    });
   }
 
   /** Returns a listener that reports each session once as not kept. @param {(event: unknown) => void} tell */
@@ -275,7 +322,7 @@ export class Core extends Module {
   /** Lists all named sessions, last used first: those in the engine, then those that are only stored. */
   async _sessions() {
     const kept = (await this._saver?.list()) ?? [];
-    const here = this._named();
+    const here = await this.queued(async () => this._named());
     const stored = new Map(kept.map((one) => [one.name, one.bytes]));
     const names = new Set(here.map(({ name }) => name));
     const others = kept.filter(({ name }) => !names.has(name)).map(({ name, bytes, newest: { tokens, finish } }) => {
@@ -290,12 +337,12 @@ export class Core extends Module {
   /** @param {string} session */
   async _remove(session) {
     const kept = await this._saver?.remove(session);
-    return this._loaded().remove(session) || kept === true;
+    return (await this.queued(async () => this._loaded().remove(session))) || kept === true;
   }
 
   async _clear() {
     await this._saver?.clear();
-    for (const { name } of this._named()) this._loaded().remove(name);
+    await this.queued(async () => this._named().forEach(({ name }) => this._loaded().remove(name)));
   }
 
   /**
@@ -313,6 +360,7 @@ export class Core extends Module {
    */
   async _generate({ prompt, generate, session = "" }, { signal, tell }) {
     throwIfAborted(signal);
+    if (this.dead !== null) throw this.dead;
     const done = generate.done ?? [];
     const { tokens: given, keep, dropped_messages = 0 } = this._prompt(prompt, generate);
     const tokens = Uint32Array.from([...given, ...done]);
@@ -330,16 +378,26 @@ export class Core extends Module {
     const onMask = (/** @type {Uint32Array} */ answer) =>
       new Promise((resolve, reject) => {
         throwIfAborted(signal);
-        this._mask = { id: ++this._lastMask, resolve, reject };
+        this._mask = { id: ++this._lastMask, signal, resolve, reject };
         tell({ mask: { id: this._lastMask, answer } });
       });
-    signal.addEventListener("abort", () => this._mask?.reject(reasonOf(signal)));
+    signal.addEventListener("abort", () => {
+      if (this._mask?.signal === signal) this._mask.reject(reasonOf(signal));
+    });
     const run = (/** @type {import("../sessions/session-saver.js").Saving | undefined} */ saving) => {
       const kept = session === "" ? {} : { session, save_every: saving?.every };
       const request = JSON.stringify({ ...generate, usual_keep: keep, ...kept });
-      return this.cancellable(signal, async (cancel) =>
-        JSON.parse(await this._loaded().generate(tokens, request, onPiece, onMask, cancel, saving?.onSnapshot)),
-      );
+      return this.cancellable(signal, async (cancel) => {
+        const text = this._loaded().begin(tokens, request, onPiece, onMask, cancel, saving?.onSnapshot);
+        try {
+          for (;;) {
+            const answer = await this.queued(() => text.turn(() => this.waiting > 0));
+            if (answer !== undefined) return JSON.parse(answer);
+          }
+        } finally {
+          if (this.dead === null) text.free();
+        }
+      });
     };
     const saver = session === "" ? null : this._saver;
     const answer = await (saver ? saver.during(session, this._onUnkept(tell), run) : run(undefined));
@@ -373,17 +431,17 @@ export class Core extends Module {
   }
 
   /**
-   * @param {{ prompts: Prompt[], embed: { dimensions?: number, normalize?: boolean } }} params
+   * @param {{ prompts: Prompt[], embed: { dimensions: number | null, normalize: boolean } }} params
    * @param {Context} context
    */
-  async _embed({ prompts, embed: { dimensions = 0, normalize = true } }, { signal }) {
+  async _embed({ prompts, embed: { dimensions, normalize } }, { signal }) {
     /** @type {Float32Array[]} */
     const vectors = [];
     let prompt_tokens = 0;
     for (const prompt of prompts) {
       throwIfAborted(signal);
       const tokens = this._encode(prompt);
-      vectors.push(await this._loaded().embed(tokens, dimensions, normalize));
+      vectors.push(await this._loaded().embed(tokens, dimensions ?? 0, normalize));
       prompt_tokens += tokens.length;
     }
     return { vectors, prompt_tokens };
@@ -391,7 +449,7 @@ export class Core extends Module {
 
   /** @param {Prompt} prompt */
   _encode(prompt) {
-    if ("tokens" in prompt) return prompt.tokens;
+    if ("tokens" in prompt) return Uint32Array.from(prompt.tokens);
     if ("text" in prompt) return this._loaded().encode(prompt.text);
     return this._loaded().encode_chat(JSON.stringify(prompt.messages));
   }
@@ -410,7 +468,7 @@ export class Core extends Module {
     if (this.dead !== null) saver?.abandon();
     // A module that has trapped cannot free anything.
     if (this.dead !== null) return;
-    await this.idle();
+    await this._afterAll(() => this.idle());
     await this._remembering;
     await saver?.close();
     this._engine?.free();

@@ -31,6 +31,8 @@ export class Module {
   _digest = null;
   /** Chain of calls, one after the other. */
   _queue = Promise.resolve();
+  /** Number of calls in the chain that have not begun. */
+  waiting = 0;
 
   /**
    * @param {Glue<C>} bindings
@@ -75,7 +77,9 @@ export class Module {
    * @returns {Promise<T>}
    */
   queued(action) {
+    this.waiting += 1;
     const result = this._queue.then(async () => {
+      this.waiting -= 1;
       if (this.dead !== null) throw this.dead;
       try {
         return await action();

