@@ -42,8 +42,8 @@ const DETECTED = [
 /** Fields and methods of our own, and of the NATS client, that share the name of a newer feature. */
 const OURS = [
   ...["address", "subject", "subscribe", "unsubscribe", "watch"],
-  ...["architecture", "build", "bytes", "chunks", "connection", "dispose", "entry", "first", "identity", "info", "last", "layout"],
-  ...["loading", "lost", "manifest", "memory", "messages", "ms", "number", "quota", "role", "session", "share", "states"],
+  ...["architecture", "build", "bytes", "chunks", "connection", "dispose", "entry", "first", "format", "identity", "info", "last", "layout"],
+  ...["loading", "lost", "manifest", "memory", "messages", "ms", "number", "quota", "role", "run", "session", "share", "states"],
   ...["stats", "take", "to", "token", "turn", "usage", "use"],
 ];
 
