@@ -7,7 +7,7 @@ use std::fs;
 use std::path::Path;
 
 /// Most words of a document.
-const MOST_WORDS: &[(&str, usize)] = &[("README.md", 1000), ("ARCHITECTURE.md", 2800)];
+const MOST_WORDS: &[(&str, usize)] = &[("README.md", 900), ("ARCHITECTURE.md", 2500)];
 /// Most entries of the glossary in ARCHITECTURE.md.
 const MOST_ENTRIES: usize = 20;
 /// Documents of which only links are checked: tasks write them, and the package's is published by itself.
