@@ -292,6 +292,25 @@ pub const RUNS: &[Run] = &[
         program: Program::Task,
         args: &["fuzz", "--through", "cpu", "--count", "300"],
     },
+    // Of the runs that need the page, the longest.
+    Run {
+        title: "JavaScript package",
+        needs: Need::Node,
+        program: Program::Node,
+        args: &[
+            "js/test/run.js",
+            "types",
+            "baseline",
+            "guard",
+            "runtimes",
+            "sdk",
+            "plain",
+            "offline",
+            "vite",
+            "webpack",
+            "openai",
+        ],
+    },
     Run { title: "size", needs: Need::Page, program: Program::Task, args: &["size"] },
     // WebGPU in software needs a quarter of a second a token or more, so it gets one prompt. The suite runs natively on each
     // backend and in Chromium on the CPU, and a small part of it elsewhere: drivers there are the native ones. WebGPU's kernels
@@ -372,24 +391,6 @@ pub const RUNS: &[Run] = &[
     old!("80", "webgl", "conformance", "--every", "23"),
     old!("80", "webgl", "checks", "--only", "build,files"),
     Run { title: "what the release says of itself", needs: Need::Node, program: Program::Task, args: &["verify"] },
-    Run {
-        title: "JavaScript package",
-        needs: Need::Node,
-        program: Program::Node,
-        args: &[
-            "js/test/run.js",
-            "types",
-            "baseline",
-            "guard",
-            "runtimes",
-            "sdk",
-            "plain",
-            "offline",
-            "vite",
-            "webpack",
-            "openai",
-        ],
-    },
 ];
 
 /// Runs that take too long for each change: the whole suite wherever above only a part of it is run in a browser,

@@ -74,9 +74,7 @@ pub fn run(options: &Options) -> Result<bool> {
     if page.is_some_and(|page| summary.failed(page)) {
         println!("\nWithout a page nothing can be run in browsers.");
     } else {
-        let (patient, alone): (Vec<&Run>, Vec<&Run>) = pages.into_iter().partition(|run| run.is_patient());
-        machine.start_together(&patient, &mut summary)?;
-        alone.into_iter().try_for_each(|run| machine.start_together(&[run], &mut summary))?;
+        machine.start_together(&pages, &mut summary)?;
     }
     summary.print();
     Ok(summary.total.failed == 0)
@@ -264,12 +262,6 @@ impl Program {
 }
 
 impl Run {
-    /// Whether what it finds is the same however slow the machine is. Checks on the page have deadlines, and some
-    /// measure times and memory, so nothing else runs then.
-    fn is_patient(&self) -> bool {
-        self.args.iter().any(|arg| ["conformance", "generate", "size"].contains(arg))
-    }
-
     /// Runs it. A run that exits with an error without having counted a failure counts as one, so that a test program that a
     /// signal ended fails it.
     fn start(&self, skip: &str, screen: &Screen) -> Result<Tally> {

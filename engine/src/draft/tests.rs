@@ -65,7 +65,7 @@ fn generate(
 #[test]
 fn a_text_that_a_small_model_drafts_survives_its_device() {
     // On a software GPU, loading and compiling take a second.
-    for (name, losses) in [("cpu", 6), ("webgpu", 3)] {
+    for (name, losses) in [("cpu", 4), ("webgpu", 2)] {
         let Some((inner, next)) = rung(name).zip(rung(name)) else { continue };
         let both = [&inner, &next];
         let (plain, ..) = generate(None, both, usize::MAX);

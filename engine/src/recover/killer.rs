@@ -21,8 +21,8 @@ use crate::ladder::ladder;
 use crate::native::block_on;
 use crate::report::Report;
 
-/// Default number of conversations.
-const KILLS: u64 = 12;
+/// Default number of conversations, which tests of a change and those of a night have.
+const KILLS: [u64; 2] = [6, 48];
 /// Models of families with a KV cache, with recurrent states, and with both.
 const MODELS: [&str; 5] = ["llama-gqa-tied", "lfm2-tiny", "mamba-tiny", "gemma3-noswa-softcap", "falcon-h1-tiny"];
 const TURNS: usize = 3;
@@ -144,7 +144,18 @@ fn moment(held: &Held, random: &mut SmallRng) -> (Phase, usize) {
 
 #[test]
 fn conversations_outlive_a_seeded_killer() {
-    let kills = std::env::var("ANYGPU_KILLS").map_or(KILLS, |kills| kills.parse().expect("ANYGPU_KILLS is no number"));
+    let kills = std::env::var("ANYGPU_KILLS");
+    kill(kills.map_or(KILLS[0], |kills| kills.parse().expect("ANYGPU_KILLS is no number")));
+}
+
+#[test]
+#[ignore = "takes minutes"]
+fn conversations_outlive_a_killer_all_night() {
+    kill(KILLS[1]);
+}
+
+/// Holds as many conversations as there are seeds below `kills`, each of which loses its device once or more.
+fn kill(kills: u64) {
     let ladder = ladder(&SelectOptions::default());
     let rungs: Vec<_> = ladder.iter().map(|rung| rung.name).filter(|name| rung(name).is_some()).collect();
     let mut times: BTreeMap<(Phase, &str), Vec<f64>> = BTreeMap::new();
