@@ -9,7 +9,7 @@ import { conformanceOptions, loadOptions, selectOptions, tuneOptions } from "./e
 import { nothing } from "./module/wasm-module.js";
 import { persist } from "./opfs/storage.js";
 import { patient } from "./workers/hang-detection.js";
-import { Recovery } from "./engine/recovery.js";
+import { Recovery, openTwice } from "./engine/recovery.js";
 import { sessionName, tokens, written } from "./openai/request.js";
 import { runtime } from "./common/runtime.js";
 import { recall, sessionsOf } from "./sessions/sessions.js";
@@ -130,7 +130,8 @@ export class AnyGpu {
         throw named(error, connection);
       }
     };
-    return new AnyGpu(await open({ signal, onProgress, session }, []), (without) => open({ again: true }, without), { worker, workerUrl, wasmUrl });
+    const opened = await openTwice(() => open({ signal, onProgress, session }, []), signal);
+    return new AnyGpu(opened, (without) => open({ again: true }, without), { worker, workerUrl, wasmUrl });
   }
 
   /**

@@ -93,7 +93,7 @@ export class BrowserError extends AnyGpuError {}
 export class DisposedError extends AnyGpuError {}
 
 /**
- * The worker or the engine in it stopped: a bug, the browser ended it, or the thread's stack was too small. Load the
- * model again. With `worker: false` the engine then starts anew too, and all models on that thread are gone.
+ * The worker or the engine in it stopped, during loading twice: a bug, the browser ended it, or the thread's stack was too
+ * small. Load the model again. With `worker: false` the engine then starts anew too, and all models on that thread are gone.
  */
 export class CrashError extends AnyGpuError {}

@@ -17,6 +17,25 @@ const WHILE = 120_000;
 
 /** @typedef {{ signal?: AbortSignal, onEvent?: (event: any) => void }} CallOptions */
 
+/**
+ * Opens an engine for the first time. If its worker or module stops meanwhile, another one gets a chance: browsers were seen to
+ * end workers, and to stop sound modules, now and then.
+ *
+ * @template T
+ * @param {() => Promise<T>} open
+ * @param {AbortSignal} [signal]
+ * @returns {Promise<T>}
+ */
+export async function openTwice(open, signal) {
+  try {
+    return await open();
+  } catch (error) {
+    if (!(error instanceof CrashError) || signal?.aborted) throw error;
+    console.warn(`anygpu: it loads the model once more, since ${error.message}`);
+    return open();
+  }
+}
+
 /** Counts losses, and decides which rungs are left out. */
 export class Rungs {
   /** @type {string[]} Their names, as reports have them. */

@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import { afterEach, test } from "node:test";
 import { AnyGpu } from "../../src/index.js";
 import { CrashError, NetworkError } from "../../src/common/errors.js";
-import { Rungs } from "../../src/engine/recovery.js";
+import { Rungs, openTwice } from "../../src/engine/recovery.js";
 import { script, seen } from "../doubles/bindings.js";
 import { connection, reset } from "../doubles/engine.js";
 
@@ -95,6 +95,30 @@ test("a worker that stops is a loss like any other", async () => {
   const text = await streamed(engine, () => first.client.fail(new CrashError("the worker stopped; load the model again")));
   assert.equal(text, "abcdefgh");
   assert.equal(state.opened, 2);
+});
+
+test("a worker that stops while the model loads gets one successor", async (t) => {
+  const warned = t.mock.method(console, "warn", () => {});
+  const stopped = new CrashError("the engine stopped (a test); load the model again, and report this");
+  /** Opens an engine, unless that throws the next of these errors. @param {Error[]} errors @param {AbortSignal} [signal] */
+  const attempts = async (errors, signal) => {
+    let count = 0;
+    const open = async () => {
+      if (count++ < errors.length) throw errors[count - 1];
+      return "opened";
+    };
+    const outcome = await openTwice(open, signal).catch((error) => error);
+    return [outcome, count];
+  };
+  assert.deepEqual(await attempts([]), ["opened", 1]);
+  assert.deepEqual(await attempts([stopped]), ["opened", 2]);
+  assert.match(String(warned.mock.calls[0].arguments[0]), /once more, since the engine stopped \(a test\)/);
+  const second = new CrashError("the engine stopped (again)");
+  assert.deepEqual(await attempts([stopped, second]), [second, 2]);
+  const network = new NetworkError("offline");
+  assert.deepEqual(await attempts([network]), [network, 1]);
+  assert.deepEqual(await attempts([stopped], AbortSignal.abort()), [stopped, 1]);
+  assert.equal(warned.mock.callCount(), 2);
 });
 
 test("several calls that notice a loss open one engine", async () => {
