@@ -57,7 +57,7 @@ const CALL: Table = &[
 
 const CALLED: Table = &[
     ("name", Use(Text)),
-    ("arguments", Use(Such("a string that is an object as JSON", are_arguments))),
+    ("arguments", Use(Such("an object, or a string that is one as JSON", are_arguments))),
     ("parsed_arguments", Ignored),
 ];
 
@@ -121,7 +121,7 @@ fn check_called(name: &str, value: &Value, notes: &Notes) -> Result<(), Refusal>
 }
 
 fn are_arguments(value: &Value) -> bool {
-    value.as_str().is_some_and(|text| call_arguments(text).is_some())
+    value.is_object() || value.as_str().is_some_and(|text| call_arguments(text).is_some())
 }
 
 pub fn check_messages(name: &str, value: &Value, notes: &Notes) -> Result<(), Refusal> {

@@ -191,11 +191,12 @@ impl ChatTemplate {
     ///
     /// Messages are adapted to the template: an unknown `developer` role becomes `system`, an unsupported system
     /// message is prepended to the next message of the user, and texts become typed parts if the template reads nothing
-    /// else.
+    /// else. If the template still refuses them, arguments of calls become texts, what was said beside a call joins the
+    /// thoughts, and neighbours of one role are joined.
     ///
     /// *Errors*: the template rejects the messages, does not know a role, fails, or does too much work.
     pub fn render(&self, messages: &[Message], add_generation_prompt: bool) -> Result<String, ChatError> {
-        let mut text = self.rendered(&self.suited(messages)?, add_generation_prompt, jinja::WORK)?;
+        let mut text = self.conceded(&self.suited(messages)?, add_generation_prompt)?;
         if add_generation_prompt && self.ends_thoughts {
             self.answers.end_thoughts(&mut text);
         }

@@ -1,13 +1,13 @@
 //! Adaptation of conversations to a template. Its capabilities are detected by rendering probes, once for each
-//! template, since templates do not declare them.
+//! template, since templates do not declare them. What a template refuses is changed as little as it takes.
 
 use std::borrow::Cow;
 use std::sync::OnceLock;
 
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::jinja::WORK_OF_PROBE;
-use super::{ChatError, ChatTemplate, Message, one_line};
+use super::{ChatError, ChatTemplate, Message, jinja, one_line};
 
 /// Text of the probes. Templates do not contain it themselves, and they do not change it.
 const NEEDLE: &str = "Zq7 pv";
@@ -15,6 +15,10 @@ const NEEDLE: &str = "Zq7 pv";
 const NOBODY: &str = "xwkqj";
 /// Roles of OpenAI's API.
 const USUAL: [&str; 5] = ["system", "developer", "user", "assistant", "tool"];
+
+/// Changes for templates that refuse a conversation, in the order in which they are tried, each on top of those before it. None
+/// drops a word.
+const CONCESSIONS: [fn(&mut Vec<Message>); 3] = [arguments_as_text, one_place_for_thoughts, neighbours_together];
 
 /// Capabilities of a template, as far as they were needed.
 #[derive(Debug, Default)]
@@ -46,6 +50,24 @@ impl ChatTemplate {
             suited = suited.iter().map(in_parts).collect();
         }
         Ok(suited)
+    }
+
+    /// Renders a conversation that was adapted before. If the template refuses it, it is changed until it does not.
+    ///
+    /// *Errors*: that of the conversation as it was given.
+    pub(super) fn conceded(&self, messages: &[Message], add_generation_prompt: bool) -> Result<String, ChatError> {
+        let rendered = |messages: &[Message]| self.rendered(messages, add_generation_prompt, jinja::WORK);
+        let first = rendered(messages);
+        if first.is_ok() {
+            return first;
+        }
+        let mut changed = messages.to_vec();
+        let mut texts = CONCESSIONS.iter().filter_map(|change| {
+            let before = changed.clone();
+            change(&mut changed);
+            if changed == before { None } else { rendered(&changed).ok() }
+        });
+        texts.next().map_or(first, Ok)
     }
 
     /// Returns whether a rendering of the conversation contains [`NEEDLE`].
@@ -89,6 +111,47 @@ impl ChatTemplate {
         };
         [(true, false), (false, false), (true, true), (false, true)].into_iter().any(|(at, parts)| differs(at, parts))
     }
+}
+
+/// Writes the arguments of calls as JSON texts, which some templates concatenate with others.
+fn arguments_as_text(messages: &mut Vec<Message>) {
+    for message in messages {
+        let Some(Value::Array(calls)) = message.fields.get_mut("tool_calls") else { continue };
+        for arguments in calls.iter_mut().filter_map(|call| call.pointer_mut("/function/arguments")) {
+            if !arguments.is_string() {
+                *arguments = Value::String(arguments.to_string());
+            }
+        }
+    }
+}
+
+/// Moves what was said beside a call to the thoughts, if there are some: gpt-oss takes only one of them before a call.
+fn one_place_for_thoughts(messages: &mut Vec<Message>) {
+    for message in messages {
+        if !message.fields.contains_key("tool_calls") || message.content.is_empty() {
+            continue;
+        }
+        if let Some(Value::String(thoughts)) = message.fields.get_mut("thinking") {
+            *thoughts = format!("{thoughts}\n\n{}", std::mem::take(&mut message.content));
+        }
+    }
+}
+
+/// Joins messages of the user, or of the assistant, that follow each other, where roles must alternate.
+fn neighbours_together(messages: &mut Vec<Message>) {
+    let joinable = |message: &Message| {
+        ["user", "assistant"].contains(&&*message.role) && message.fields.keys().all(|name| name == "content")
+    };
+    let mut out: Vec<Message> = Vec::new();
+    for message in messages.drain(..) {
+        match out.last_mut() {
+            Some(last) if last.role == message.role && joinable(last) && joinable(&message) => {
+                *last = joined(last, &message)
+            }
+            _ => out.push(message),
+        }
+    }
+    *messages = out;
 }
 
 fn has(messages: &[Message], role: &str) -> bool {
@@ -149,6 +212,6 @@ fn joined(first: &Message, second: &Message) -> Message {
     let as_parts = |message: &Message| parts(&in_parts(message)).unwrap_or_default();
     let between = [json!({ "type": "text", "text": "\n\n" })];
     let all = as_parts(first).into_iter().chain(between).chain(as_parts(second)).collect();
-    both.fields.insert("content".into(), serde_json::Value::Array(all));
+    both.fields.insert("content".into(), Value::Array(all));
     both
 }

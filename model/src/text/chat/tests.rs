@@ -392,7 +392,39 @@ fn a_system_message_that_is_refused_joins_the_users() {
     assert_eq!(render(&[("system", "S"), ("developer", "D"), ("user", "U")]).unwrap(), "[user]S\n\nD\n\nU");
     assert_eq!(render(&[("system", ""), ("user", "U"), ("assistant", "A")]).unwrap(), "[user]U[assistant]A");
     assert_eq!(render(&[("system", "S")]).unwrap(), "[user]S");
-    assert!(render(&[("user", "U"), ("user", "V")]).is_err());
+    assert_eq!(render(&[("user", "U"), ("user", "V"), ("assistant", "A")]).unwrap(), "[user]U\n\nV[assistant]A");
+    assert!(render(&[("assistant", "A")]).is_err());
+}
+
+#[test]
+fn what_templates_refuse_is_changed_without_losing_words() {
+    let call = |thinking: Option<&str>, content: &str| {
+        let call = serde_json::json!([{ "type": "function", "function": { "name": "f", "arguments": { "a": 1 } } }]);
+        let message = Message::new("assistant", content).with("tool_calls", call);
+        [thinking.into_iter().fold(message, |message, text| message.with("thinking", text.into()))]
+    };
+    // As DeepSeek-V3 and functionary have it.
+    let joins = "{% for m in messages %}{{ m.content + m.tool_calls[0].function.arguments }}{% endfor %}";
+    assert_eq!(template(joins).unwrap().render(&call(None, "So: "), true).unwrap(), "So: {\"a\":1}");
+    // As gpt-oss has it.
+    let either = "{% for m in messages %}{% if m.content and m.thinking %}{{ raise_exception('not both') }}{% endif %}\
+                  {{ m.thinking or m.content }}{{ m.tool_calls[0].function.arguments|tojson }}{% endfor %}";
+    let either = template(either).unwrap();
+    assert_eq!(either.render(&call(None, "So:"), true).unwrap(), "So:{\"a\": 1}");
+    assert!(either.render(&call(Some("Hm."), "So:"), true).unwrap().starts_with("Hm.\n\nSo:"));
+    let never = "{{ raise_exception('never') }}";
+    let error = template(never).unwrap().render(&call(Some("Hm."), "So:"), true).unwrap_err();
+    assert!(error.to_string().contains("never"), "{error}");
+}
+
+#[test]
+fn a_function_may_lack_what_a_template_reads_always() {
+    let source = "<tool_call>{% for t in tools %}{{ t.function.name + t.function.description }}{{ t.function.parameters.properties|length }}{% endfor %}";
+    let chat = template(source).unwrap();
+    let tools = vec![serde_json::json!({ "type": "function", "function": { "name": "now" } })];
+    let render = |tools| chat.with(&ChatOptions { tools, ..ChatOptions::default() })?.render(&system_user(), true);
+    assert_eq!(render(tools), Ok("<tool_call>now0".to_owned()));
+    assert!(matches!(render(vec![serde_json::json!("now")]), Err(ChatError::Render(_))));
 }
 
 #[test]

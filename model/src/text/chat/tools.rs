@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::calls::{Calls, Syntax};
 use super::demanded::Written;
@@ -132,6 +132,21 @@ impl Answers {
     }
 }
 
+/// Adds what a function may lack, but some templates read always: a description, and parameters.
+fn completed(tool: &Value) -> Value {
+    let mut tool = tool.clone();
+    let function = if tool.get("function").is_some() { &mut tool["function"] } else { &mut tool };
+    let Some(function) = function.as_object_mut() else { return tool };
+    function.entry("description").or_insert_with(|| "".into());
+    let parameters = function.entry("parameters").or_insert_with(|| json!({}));
+    if let Some(parameters) = parameters.as_object_mut() {
+        for (name, value) in [("type", json!("object")), ("properties", json!({})), ("required", json!([]))] {
+            parameters.entry(name).or_insert(value);
+        }
+    }
+    tool
+}
+
 impl ChatTemplate {
     /// Applies the options of a conversation.
     ///
@@ -162,7 +177,12 @@ impl ChatTemplate {
         let probe = [Message::new("user", "?")];
         let without = chat.render(&probe, true);
         chat.set_variable("tools", &Value::Array(options.tools.clone()));
-        if Ok(chat.render(&probe, true)?) == without {
+        let mut shown = chat.render(&probe, true);
+        if shown.is_err() {
+            chat.set_variable("tools", &options.tools.iter().map(completed).collect());
+            shown = chat.render(&probe, true).or(shown);
+        }
+        if Ok(shown?) == without {
             return Err(ChatError::NoTools);
         }
         if chat.answers.syntax.is_none() && !chat.answers.harmony {

@@ -32,10 +32,13 @@ impl Message {
         match turn["tool_calls"].as_array() {
             Some(calls) if !calls.is_empty() => {
                 let calls = calls.iter().map(|call| {
-                    // Templates serialise the arguments themselves, so they get an object.
-                    let given = call["function"]["arguments"].as_str().unwrap_or_default();
+                    // Templates serialise the arguments themselves, so they get an object. Some clients send one.
+                    let given = &call["function"]["arguments"];
                     let mut call = call.clone();
-                    call["function"]["arguments"] = arguments(given).unwrap_or_default();
+                    if !given.is_object() {
+                        call["function"]["arguments"] =
+                            arguments(given.as_str().unwrap_or_default()).unwrap_or_default();
+                    }
                     call
                 });
                 message.with("tool_calls", calls.collect())
