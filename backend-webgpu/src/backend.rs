@@ -23,6 +23,8 @@ use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
 use std::rc::Rc;
 use std::sync::Arc;
+#[cfg(not(target_arch = "wasm32"))]
+use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 /// Tokens that drafts must promise to save. Compiling a program of several rows took half a second on the fastest GPU at
@@ -248,6 +250,19 @@ impl Drop for Shared {
     }
 }
 
+/// Returns the instance of this process. NVIDIA's driver can be loaded only about twenty times by one process: after that, no
+/// adapter is found.
+#[cfg(not(target_arch = "wasm32"))]
+fn instance() -> wgpu::Instance {
+    static INSTANCE: OnceLock<wgpu::Instance> = OnceLock::new();
+    INSTANCE.get_or_init(|| wgpu::Instance::new(wgpu::InstanceDescriptor::new_without_display_handle())).clone()
+}
+
+#[cfg(target_arch = "wasm32")]
+fn instance() -> wgpu::Instance {
+    wgpu::Instance::new(wgpu::InstanceDescriptor::new_without_display_handle())
+}
+
 /// Refuses integer products where the language of shaders lacks what they need.
 fn check_products(instance: &wgpu::Instance, products: Products) -> Result<(), Error> {
     let packed = wgpu::WgslLanguageFeatures::Packed4x8IntegerDotProduct;
@@ -288,7 +303,7 @@ impl WebGpu {
         let absent = |reason: String| Error::Absent { backend: "webgpu", reason };
         #[cfg(target_arch = "wasm32")]
         let adapter_name = crate::web::adapter_name().await.map_err(absent)?;
-        let instance = wgpu::Instance::new(wgpu::InstanceDescriptor::new_without_display_handle());
+        let instance = instance();
         let wanted = wgpu::RequestAdapterOptions {
             power_preference: wgpu::PowerPreference::HighPerformance,
             ..Default::default()
@@ -328,7 +343,7 @@ impl WebGpu {
     ///
     /// *Errors*: [`Error::Absent`] if the browser lacks what integer products need.
     pub async fn from_device(device: wgpu::Device, queue: wgpu::Queue, options: Options) -> Result<WebGpu, Error> {
-        let instance = wgpu::Instance::new(wgpu::InstanceDescriptor::new_without_display_handle());
+        let instance = instance();
         check_products(&instance, options.products)?;
         let name = name_of(&device.adapter_info());
         Ok(WebGpu::on(device, queue, name, options, None, false).await)

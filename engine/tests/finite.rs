@@ -1,13 +1,11 @@
 //! Results that are not finite give an error that names the operator, on every backend.
 
-mod backends;
-
 use std::rc::Rc;
 
+use crate::backends::backends;
 use anygpu::native::{NativeHost, block_on};
 use anygpu::{Engine, EngineError, EngineOptions};
 use backend_api::{Backend, Codec, Format};
-use backends::backends;
 use model::{BytesSource, Fault, GenerateOptions, Gguf, KvCache, ModelError, Sampling};
 
 const LLAMA: &[u8] = include_bytes!("../../models/fixtures/llama-gqa-tied.gguf");

@@ -30,7 +30,9 @@ impl Text {
         let recipe = Recipe::new(&Gguf::from_bytes(&bytes).unwrap(), None).unwrap();
         let host = NativeHost::default();
         let model = block_on(Model::load(&BytesSource(bytes), recipe, backend, &host, &mut |_, _| {})).unwrap();
-        Text { name, session: Session::new(Rc::new(model)).unwrap(), tokens: vec![956, 1352, 259, 490] }
+        let n_ctx = model.recipe().sizes().n_ctx;
+        let session = Session::with_capacity(Rc::new(model), n_ctx).unwrap();
+        Text { name, session, tokens: vec![956, 1352, 259, 490] }
     }
 
     /// Generates up to so many tokens in total.

@@ -1,15 +1,13 @@
 //! A watcher sees the same numbers on every backend, and does not change results.
 
-mod backends;
-
 use std::cell::RefCell;
 use std::collections::HashMap;
 use std::rc::Rc;
 
+use crate::backends::backends;
 use anygpu::native::{NativeHost, block_on};
 use anygpu::{Engine, EngineOptions, GenerateOptions, Watch, WatchedStep};
 use backend_api::Backend;
-use backends::backends;
 use model::BytesSource;
 
 const LLAMA: &[u8] = include_bytes!("../../models/fixtures/llama-gqa-tied.gguf");

@@ -181,7 +181,7 @@ pub const RUNS: &[Run] = &[
         ),
     },
     // Long ones come first, so that no processor is idle at the end.
-    suite!("mutation check", Need::Nothing, "--mutate", "--share", "1/7"),
+    suite!("mutation check", Need::Nothing, "--mutate", "--share", "1/13"),
     Run {
         title: "JavaScript units",
         needs: Need::NodeAlone,
@@ -218,7 +218,7 @@ pub const RUNS: &[Run] = &[
         "conformance: webgpu, variants",
         Need::Driver("webgpu"),
         "--share",
-        "1/5",
+        "1/11",
         "--backend",
         "webgpu-core",
         "--backend",
@@ -231,7 +231,7 @@ pub const RUNS: &[Run] = &[
         "conformance: webgl, variants",
         Need::Driver("webgl"),
         "--share",
-        "2/7",
+        "2/13",
         "--backend",
         "webgl-fold",
         "--backend",
@@ -248,7 +248,7 @@ pub const RUNS: &[Run] = &[
         "--peer",
         "small",
         "--share",
-        "1/5",
+        "1/11",
         "--backend",
         "webgpu"
     ),
@@ -258,7 +258,7 @@ pub const RUNS: &[Run] = &[
         "--peer",
         "small",
         "--share",
-        "2/5",
+        "2/11",
         "--backend",
         "webgl"
     ),
@@ -313,22 +313,12 @@ pub const RUNS: &[Run] = &[
     },
     Run { title: "size", needs: Need::Page, program: Program::Task, args: &["size"] },
     // WebGPU in software needs a quarter of a second a token or more, so it gets one prompt. The suite runs natively on each
-    // backend and in Chromium on the CPU, and a small part of it elsewhere: drivers there are the native ones. WebGPU's kernels
-    // are shaped for software there, so some cases run those for a GPU as well. Checks that have nothing to do with the GPU run
-    // on the CPU in Chromium, whose WebGL2 in software takes long to compile.
+    // backend and in Chromium on the CPU, and a small part of it elsewhere: drivers there are the native ones. Checks that have
+    // nothing to do with the GPU run on the CPU in Chromium, whose WebGL2 in software takes long to compile.
     page!("chromium, webgpu: conformance", Chromium, "webgpu", "conformance", "--every", "11"),
-    page!("chromium, webgpu as on a GPU: conformance", Chromium, "webgpu-core", "conformance", "--every", "31"),
     page!("chromium, webgpu: gab", Chromium, "webgpu", "generate", "--prompts", "1", "--tokens", "24"),
-    page!(
-        "chromium, webgpu: checks",
-        Chromium,
-        "webgpu",
-        "checks",
-        "--only",
-        "chances,no object,lost while generating"
-    ),
+    page!("chromium, webgpu: checks", Chromium, "webgpu", "checks", "--only", "no object,lost while generating"),
     page!("chromium, webgl: conformance", Chromium, "webgl", "conformance", "--every", "13"),
-    page!("chromium, webgl bits: conformance", Chromium, "webgl-bits", "conformance", "--every", "23"),
     page!("chromium, webgl: gab", Chromium, "webgl", "generate", "--prompts", "2"),
     page!("chromium, webgl: checks", Chromium, "webgl", "checks", "--only", "extension,workers"),
     page!("chromium, cpu: conformance", Chromium, "cpu", "conformance"),
@@ -366,7 +356,6 @@ pub const RUNS: &[Run] = &[
         "--only",
         "generation,lost while generating,worker that ends,policy"
     ),
-    page!("firefox, webgpu: conformance", Firefox, "webgpu", "conformance", "--every", "23"),
     page!("firefox, webgpu: gab", Firefox, "webgpu", "generate", "--prompts", "1", "--tokens", "24"),
     Run {
         title: "a text that moves",
@@ -388,7 +377,6 @@ pub const RUNS: &[Run] = &[
     // take no more than a few minutes together.
     old!("80", "webgl", "generate", "--prompts", "1", "--tokens", "24"),
     old!("80", "cpu", "generate", "--prompts", "1", "--tokens", "24"),
-    old!("80", "webgl", "conformance", "--every", "23"),
     old!("80", "webgl", "checks", "--only", "build,files"),
     Run { title: "what the release says of itself", needs: Need::Node, program: Program::Task, args: &["verify"] },
 ];
@@ -567,7 +555,14 @@ pub const NIGHTLY: &[Run] = &[
         program: Program::Page,
         args: &["pool", "--churn", "3", "--seconds", "60"],
     },
-    page!("chromium, webgpu: other checks", Chromium, "webgpu", "checks", "--only", "selection,next turn,embedding"),
+    page!(
+        "chromium, webgpu: other checks",
+        Chromium,
+        "webgpu",
+        "checks",
+        "--only",
+        "selection,next turn,embedding,chances"
+    ),
     page!(
         "chromium, webgl: other checks",
         Chromium,

@@ -49,7 +49,7 @@ pub struct Options {
 /// Runs everything, or the chosen runs. True if everything passed.
 pub fn run(options: &Options) -> Result<bool> {
     let (only, nightly) = (options.only.as_str(), options.nightly);
-    let machine = Machine::look();
+    let machine = Machine::look(nightly);
     machine.print();
     let all: Vec<&Run> =
         RUNS.iter().chain(if nightly { NIGHTLY } else { &[] }).filter(|run| run.title.contains(only)).collect();
@@ -125,16 +125,31 @@ struct Machine {
     drivers: Vec<drivers::Driver>,
     browsers: Vec<(Kind, Result<PathBuf, String>)>,
     node: Result<(), String>,
+    /// Whether GPU drivers in software compile as they do for a user.
+    nightly: bool,
 }
 
 impl Machine {
-    fn look() -> Machine {
+    fn look(nightly: bool) -> Machine {
         let node = match node() {
             Some(major) if major >= NODE => Ok(()),
             _ => Err(format!("Node.js {NODE} or later, with npm (https://nodejs.org)")),
         };
         let browsers = Kind::value_variants().iter().map(|kind| (*kind, kind.find())).collect();
-        Machine { drivers: drivers::find(), browsers, node }
+        Machine { drivers: drivers::find(), browsers, node, nightly }
+    }
+
+    /// Variables of the environment for each run.
+    fn environment(&self) -> Vec<(&'static str, String)> {
+        let missing = self.drivers.iter().filter(|driver| driver.found.is_err()).map(|driver| driver.backend);
+        let mut variables = vec![("ANYGPU_SKIP", missing.collect::<Vec<_>>().join(","))];
+        // The tests of the package know it by another name.
+        let chromium = Kind::Chromium.find().ok();
+        variables.extend(chromium.map(|program| ("CHROMIUM", program.to_string_lossy().into_owned())));
+        let quick: &[(&str, &str)] = if self.nightly { &[] } else { &drivers::QUICK };
+        let unset = quick.iter().filter(|(name, _)| std::env::var_os(name).is_none());
+        variables.extend(unset.map(|(name, value)| (*name, (*value).to_string())));
+        variables
     }
 
     fn print(&self) {
@@ -198,8 +213,7 @@ impl Machine {
     /// Starts runs, or skips them; as many at a time as there are processors, for most use only one. What several print is
     /// shown run by run, when each has ended.
     fn start_together(&self, runs: &[&Run], summary: &mut Summary) -> Result<()> {
-        let missing = self.drivers.iter().filter(|driver| driver.found.is_err()).map(|driver| driver.backend);
-        let skip = missing.collect::<Vec<_>>().join(",");
+        let environment = self.environment();
         let (lacking, runs): (Vec<&Run>, Vec<&Run>) = runs.iter().partition(|run| self.lacks(run.needs).is_some());
         for run in lacking {
             let remedy = self.lacks(run.needs).unwrap_or_default();
@@ -216,7 +230,7 @@ impl Machine {
                     let begin = Instant::now();
                     let screen = if workers > 1 { Screen::kept(run.title) } else { Screen::Shown };
                     screen.out(&format!("\n== {}\n", run.title));
-                    let tally = run.start(&skip, &screen)?;
+                    let tally = run.start(&environment, &screen)?;
                     screen.out(&format!("({:.0} s)\n", begin.elapsed().as_secs_f64()));
                     screen.end();
                     locked(&ended).push((run.title, tally, begin.elapsed()));
@@ -264,9 +278,9 @@ impl Program {
 impl Run {
     /// Runs it. A run that exits with an error without having counted a failure counts as one, so that a test program that a
     /// signal ended fails it.
-    fn start(&self, skip: &str, screen: &Screen) -> Result<Tally> {
+    fn start(&self, environment: &[(&str, String)], screen: &Screen) -> Result<Tally> {
         let begin = SystemTime::now();
-        let (mut tally, status) = self.once(skip, screen)?;
+        let (mut tally, status) = self.once(environment, screen)?;
         if matches!(self.program, Program::Cargo) {
             screen.out(&crashed::backtraces(begin)?);
         }
@@ -281,16 +295,13 @@ impl Run {
     }
 
     /// Runs it to its end: what it counted, and how it ended.
-    fn once(&self, skip: &str, screen: &Screen) -> Result<(Tally, ExitStatus)> {
-        // The tests of the package know it by another name.
-        let chromium = Kind::Chromium.find().ok();
+    fn once(&self, environment: &[(&str, String)], screen: &Screen) -> Result<(Tally, ExitStatus)> {
         let mut child = self
             .program
             .command()?
             .args(self.args)
             .current_dir(root())
-            .env("ANYGPU_SKIP", skip)
-            .envs(chromium.map(|program| ("CHROMIUM", program)))
+            .envs(environment.iter().map(|(name, value)| (name, value)))
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())

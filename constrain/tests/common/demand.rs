@@ -3,7 +3,7 @@
 use model::{CallForm, ChatOptions, ChatTemplate, Message, Metadata, Part, ToolChoice, gguf};
 use serde_json::{Value, json};
 
-use crate::common::{Random, fault, schema};
+use super::common::{Random, fault, schema};
 
 /// Templates of families that write calls in different ways: Hermes, Granite 3 and Phi-4, Mistral (twice), Llama.
 pub const TEMPLATES: [&str; 5] = [

@@ -149,8 +149,8 @@ fn gemma_wants_alternating_roles() {
 {%- endif -%}
 ";
     renders(source, "<bos><start_of_turn>user\nS\n\nU<end_of_turn>\n<start_of_turn>model\n");
-    let twice = [Message::new("user", "a"), Message::new("user", "b")];
-    let error = template(source).unwrap().render(&twice, true).unwrap_err().to_string();
+    let turned = [Message::new("assistant", "a"), Message::new("user", "b")];
+    let error = template(source).unwrap().render(&turned, true).unwrap_err().to_string();
     assert!(error.contains("Roles must alternate") && !error.contains('\n'), "{error}");
 }
 

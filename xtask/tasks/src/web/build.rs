@@ -16,8 +16,8 @@ pub struct Module {
     pub package: &'static str,
     /// Its name in the folder of a build.
     pub name: &'static str,
-    /// Whether the engine is in it. If not, it has no use for threads, and it is built by itself: what it asks of crates that
-    /// both have, such as all tables of Unicode, would be in the others, too.
+    /// Whether the engine is in it. If not, it has no use for threads or SIMD: all browsers get the build for older ones. And it
+    /// is built by itself: what it asks of crates that both have, such as all tables of Unicode, would be in the others, too.
     has_engine: bool,
     /// Whether all builds have it, and not that for browsers of today alone.
     pub everywhere: bool,
@@ -49,7 +49,7 @@ impl Build {
     /// Returns the modules of the build.
     fn modules(&self) -> impl Iterator<Item = &'static Module> {
         let is_usual = self.folder.is_empty();
-        let suits = |module: &&Module| module.has_engine || !self.has_threads;
+        let suits = |module: &&Module| module.has_engine || self.is_for_oldest;
         MODULES.iter().filter(suits).filter(move |module| is_usual || module.everywhere)
     }
 }
@@ -171,6 +171,9 @@ pub fn run(toolchain: Toolchain, place: &Place, threads: bool) -> Result<()> {
         println!("compiling for {TARGET}: {}", build.title);
         let modules = compile(toolchain, build, place)?;
         progress::during("generating bindings", || generate(&modules, &partial.join(build.folder), build))?;
+        for module in build.modules().filter(|module| !module.has_engine) {
+            copy(&partial.join(build.folder), module.name, &partial)?;
+        }
     }
     super::replace(&partial, &folder)
 }
