@@ -16,3 +16,6 @@ mod stages;
 mod streams;
 mod tuning;
 mod watch;
+
+/// The story model.
+static GAB: &[u8] = include_bytes!("../../models/gab-q4_0.gguf");

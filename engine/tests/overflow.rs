@@ -1,5 +1,6 @@
 //! Texts that outgrow the context, as readers see them: characters, stop strings and conversations.
 
+use crate::GAB;
 use std::rc::Rc;
 use std::sync::Arc;
 
@@ -10,8 +11,6 @@ use anygpu::{
 };
 use model::gguf::Value;
 use reference_cpu::Cpu;
-
-const GAB: &[u8] = include_bytes!("../../models/gab-q4_0.gguf");
 
 fn engine(n_ctx: usize) -> Engine {
     let (cpu, host) = (Box::new(Cpu::new(Default::default())), Rc::new(NativeHost::default()));

@@ -1,6 +1,7 @@
 //! Cached self-test results of an earlier start: a second start tests nothing, a changed device tests everything, and
 //! another model only its new operators. The tests are counted on all backends of this machine.
 
+use crate::GAB;
 use std::rc::Rc;
 
 use anygpu::native::{NativeHost, block_on};
@@ -8,7 +9,6 @@ use anygpu::{Choice, Engine, EngineOptions, Outcome, Proofs, Report, SelectOptio
 use model::BytesSource;
 use serde_json::Value;
 
-const GAB: &[u8] = include_bytes!("../../models/gab-q4_0.gguf");
 /// Model with other formats and operators.
 const OTHER: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../models/fixtures/gemma2-swa.gguf");
 

@@ -1,5 +1,6 @@
 //! Sampling with a temperature, on every backend: a seed gives the same text everywhere.
 
+use crate::GAB;
 use std::rc::Rc;
 
 use anygpu::native::{NativeHost, block_on};
@@ -8,7 +9,6 @@ use backend_api::{Backend, Error};
 use model::{Adjust, BytesSource, Generation, LogProb, Overflow, Sampling};
 use reference_cpu::Cpu;
 
-const GAB: &[u8] = include_bytes!("../../models/gab-q4_0.gguf");
 const PROMPT: &str = "Once upon a time";
 
 fn engine(backend: Box<dyn Backend>) -> Engine {

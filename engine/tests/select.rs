@@ -1,5 +1,6 @@
 //! Selection: choices, refusals, and their reasons.
 
+use crate::GAB;
 use std::cell::Cell;
 use std::future::ready;
 use std::rc::Rc;
@@ -12,8 +13,6 @@ use anygpu::{
 use backend_api::Backend;
 use model::BytesSource;
 use reference_cpu::Cpu;
-
-const GAB: &[u8] = include_bytes!("../../models/gab-q4_0.gguf");
 
 fn on_cpu() -> EngineOptions {
     EngineOptions { select: SelectOptions { backend: Choice::Cpu, ..Default::default() }, ..Default::default() }

@@ -1,5 +1,6 @@
 //! Stages of a model that are loaded separately and run together.
 
+use crate::GAB;
 use std::cell::Cell;
 use std::rc::Rc;
 
@@ -9,7 +10,6 @@ use anygpu::{
     SelectOptions, Stage, StageOutput, StageStep,
 };
 
-const GAB: &[u8] = include_bytes!("../../models/gab-q4_0.gguf");
 const TOKENS: usize = 24;
 
 /// A source that counts the bytes that are read.
