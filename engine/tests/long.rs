@@ -42,6 +42,8 @@ impl Text {
             max_tokens: Some(to - self.tokens.len()),
             sampling,
             stop_tokens: Some(Vec::new()),
+            // Programs that verify drafts would be made in the middle of a text, and take memory.
+            draft_max: Some(0),
             ..GenerateOptions::default()
         };
         let host = NativeHost::default();
