@@ -146,7 +146,7 @@ fn neighbours_together(messages: &mut Vec<Message>) {
     for message in messages.drain(..) {
         match out.last_mut() {
             Some(last) if last.role == message.role && joinable(last) && joinable(&message) => {
-                *last = joined(last, &message)
+                *last = joined(last, &message);
             }
             _ => out.push(message),
         }
