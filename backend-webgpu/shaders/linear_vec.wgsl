@@ -75,7 +75,8 @@ fn main(
     let rest = rest_of(0u, col);
 //!end
 //!if SEVERAL
-    let first_row = wid.z * ROWS;
+    // Where rows do not come out even, the last workgroups do a few once more.
+    let first_row = min(wid.z * ROWS, ALL_ROWS - ROWS);
     var acc: array<SUM, ROWS>;
     for (var g = l; g < p.w_groups; g += LANES) {
         let a = w_decode_row(p.w_row + min(n, last), g);

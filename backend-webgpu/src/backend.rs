@@ -3,7 +3,7 @@
 use crate::Options;
 use crate::fault::Faults;
 use crate::kernel::Kernel;
-use crate::lower::{FEW, MATCHERS, lower_cover};
+use crate::lower::{FEW, MATCHERS, OWN, lower_cover};
 use crate::pipeline::Pipelines;
 use crate::program::{self, GpuProgram};
 use crate::read::{Reads, Rows};
@@ -375,7 +375,7 @@ impl WebGpu {
             synchronous: false,
             // The tiles of a prefill take software seconds to compile.
             short_prompt: if software { 8 } else { 0 },
-            verify_rows: FEW,
+            verify_rows: OWN,
             batch_rows: FEW,
             verify_after: VERIFY_AFTER,
             prompt_rows: if software { 128 } else { 512 },

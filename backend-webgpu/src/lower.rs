@@ -13,7 +13,7 @@ mod sums;
 mod tokens;
 mod wise;
 
-pub use linear::FEW;
+pub use linear::{FEW, OWN};
 
 use crate::kernel::{Kernel, dense_bytes};
 use crate::shader::SUBGROUPS;

@@ -321,10 +321,10 @@ macro_rules! backends {
             #[test]
             fn texts_that_advance_together() {
                 let Some(backend) = $open else { return };
-                common::batch("gpt2-tiny", "f32", &backend);
-                common::batch("qwen3-d32", "f16", &backend);
-                common::batch("gemma3-swa", "q8_0", &backend);
-                common::batch("gpt-oss-mxfp4", "f32", &backend);
+                common::batch("gpt2-tiny", "f32", 5, &backend);
+                common::batch("qwen3-d32", "f16", 12, &backend);
+                common::batch("gemma3-swa", "q8_0", 5, &backend);
+                common::batch("gpt-oss-mxfp4", "f32", 5, &backend);
                 common::no_batch("lfm2-tiny", &backend);
                 common::prompt_beside("gpt2-tiny", &backend);
             }

@@ -67,6 +67,7 @@ pub(super) fn cases() -> Vec<Case> {
         ("few", cached, 0.0, [4, 48], [9, 3, 64], q4, 96, [false, true], at(20, 4)),
         ("few, window", window, 0.0, [8, 400], [3, 1, 40], Format::F32, 24, [true, true], at(333, 8)),
         ("few, long", cached, 5.0, [2, 1300], [3, 1, 64], q8, 40, [false, false], at(1280, 2)),
+        ("many", cached, 0.0, [12, 48], [9, 3, 64], q4, 96, [true, true], at(20, 12)),
     ];
     let with = [(None, false), (Some(Codec::F16), true)];
     let few = with.into_iter().flat_map(|(codec, sinks)| {

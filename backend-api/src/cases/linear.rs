@@ -36,6 +36,10 @@ pub(super) fn cases() -> Vec<Case> {
         case(Format::F16, 2, 22, 100, rms, true, geglu, true).alike(),
         case(Format::Q4_K, 7, 40, 512, None, true, none, true).alike(),
         case(Format::Q4_0, 9, 40, 64, rms, false, none, false).alike(),
+        case(Format::Q4_K, 11, 72, 2304, None, true, none, true).alike(),
+        case(Format::Q8_0, 16, 160, 576, layer, true, geglu, false).alike(),
+        case(Format::F32, 12, 33, 70, layer, true, silu, true).alike(),
+        case(Format::Q4_0, 17, 40, 64, rms, false, none, false).alike(),
     ];
     let mut add = |format, m, n, k, norm, bias, activation, residual| {
         cases.push(case(format, m, n, k, norm, bias, activation, residual));

@@ -63,6 +63,11 @@ pub(super) fn cases() -> Vec<Case> {
             ("few, partial", 2, Format::F16, 60, [3, 2, 20], normal(12), None, false, StepParams::at(13, 2)),
             Some(Codec::F16),
         ),
+        (("many", 13, Format::Q4_1, 576, [9, 3, 64], normal(64), rms, true, StepParams::at(3, 13)), None),
+        (
+            ("many, halves", 16, Format::Q8_0, 128, [4, 2, 32], neox(32), None, false, StepParams::at(0, 16)),
+            Some(Codec::F16),
+        ),
     ];
     let plain = rows.iter().copied().chain(formats).map(|row| case(&row, None));
     let few = few.iter().map(|(row, codec)| case(row, *codec).alike());

@@ -37,5 +37,6 @@ pub(super) fn cases() -> Vec<Case> {
     };
     // Rows of which each is to be rounded as if it were the only one.
     let few = case(&("few", rms, [3, 640], Some(rms), Format::Q4_0, 96, false, geglu)).alike();
-    rows.iter().map(case).chain([few]).collect()
+    let many = case(&("many", rms, [10, 640], Some(rms), Format::Q4_0, 96, false, geglu)).alike();
+    rows.iter().map(case).chain([few, many]).collect()
 }

@@ -17,7 +17,9 @@ pub const CHUNK: usize = 64;
 pub const ROW_AT: &str = "ROW_AT";
 /// Rows of x that the matrix-vector kernels multiply with weights that are read once, where each is to be rounded as if it
 /// were the only one.
-pub const FEW: usize = 8;
+pub const FEW: usize = 16;
+/// Those among them that an invocation multiplies at most: sums of more take the registers in which weights are loaded ahead.
+pub const OWN: usize = 8;
 /// Texels of a group of x as bytes: those of both halves, and what scales them.
 const BYTES: usize = 3;
 /// Invocations of the smallest workgroup of the matrix-vector kernels.
@@ -396,8 +398,8 @@ impl Share {
         let busy = (columns * self.each).div_ceil(weights) * self.lanes;
         // Large matrices cost more to read again than idle invocations do.
         let enough = node.tuning.vec_invocations;
-        let mut own = rows;
-        while own.is_multiple_of(2) && busy * 4 < enough && busy * (rows / own) < enough {
+        let mut own = rows.div_ceil(rows.div_ceil(OWN));
+        while own.is_multiple_of(2) && busy * 4 < enough && busy * rows.div_ceil(own) < enough {
             own /= 2;
         }
         let together = node.limits.subgroup.clamp(1, self.lanes);
@@ -436,7 +438,7 @@ impl Share {
     pub fn grid(&self, columns: usize) -> [u32; 3] {
         let [x, y, _] = grid(columns.div_ceil(self.columns_of_workgroup()));
         let [all, own] = self.x_rows;
-        [x, y, (all / own) as u32]
+        [x, y, all.div_ceil(own) as u32]
     }
 
     /// A kernel of workgroups that share in this way.

@@ -37,21 +37,21 @@ fn model(name: &str, kv_cache: &str, n_ctx: usize, backend: &Rc<dyn Backend>) ->
     Rc::new(block_on(Model::load(&BytesSource(bytes), recipe, backend.clone(), &host, &mut |_, _| {})).unwrap())
 }
 
-/// Sequences of different lengths, sampled and greedy, have the same tokens and states as each one alone, bit for bit,
+/// `count` sequences of different lengths, sampled and greedy, have the same tokens and states as each one alone, bit for bit,
 /// and most steps are batched. A backend that does not batch refuses.
-pub fn batch(name: &str, kv_cache: &str, backend: &Rc<dyn Backend>) {
+pub fn batch(name: &str, kv_cache: &str, count: usize, backend: &Rc<dyn Backend>) {
     let (model, host) = (model(name, kv_cache, N_CTX, backend), NativeHost::default());
     if backend.info().batch_rows == 1 {
         let why = Batch::new(model, 2).err().unwrap().to_string();
         return assert!(why.contains("cannot advance together"), "{why}");
     }
     let n_vocab = model.recipe().sizes().n_vocab as u32;
-    let count = 5;
-    let prompt = |i: usize| -> Vec<u32> { (0..7 + 9 * i).map(|at| (at * (3 + i) + i) as u32 % n_vocab).collect() };
+    let prompt =
+        |i: usize| -> Vec<u32> { (0..7 + 9 * (i % 5)).map(|at| (at * (3 + i) + i) as u32 % n_vocab).collect() };
     let prompts: Vec<Vec<u32>> = (0..count).map(prompt).collect();
     let options = |i: usize| GenerateOptions {
         // They end one after another.
-        max_tokens: Some(TOKENS - 3 * i),
+        max_tokens: Some(TOKENS - 3 * (i % 5)),
         sampling: match i {
             0 | 3 => Sampling::Greedy,
             _ => Sampling::Random { temperature: 0.9, top_k: 4 + i as u32, top_p: 0.95, seed: 11 + i as u64 },
@@ -86,7 +86,7 @@ pub fn batch(name: &str, kv_cache: &str, backend: &Rc<dyn Backend>) {
         let (steps, rows) = (steps - before.0, rows - before.1);
         // The first token of each sequence comes with its prompt. A step may have only the sampling sequences, or only
         // the others.
-        let all: usize = (0..count).map(|i| TOKENS - 3 * i - 1).sum();
+        let all: usize = (0..count).map(|i| TOKENS - 3 * (i % 5) - 1).sum();
         assert!(rows as usize > all / 2 && rows as usize <= all + count * 8, "{rows} rows of {all}");
         assert!(3 * steps < 2 * rows, "{steps} steps for {rows} rows");
     }

@@ -142,7 +142,7 @@ fn minilm() {
 #[test]
 fn texts_that_share_programs() {
     for backend in [cpu(false), cpu(true)] {
-        common::batch("gpt2-tiny", "f32", &backend);
+        common::batch("gpt2-tiny", "f32", 5, &backend);
         common::no_batch("lfm2-tiny", &backend);
         common::prompt_beside("gpt2-tiny", &backend);
         common::sequences("gpt2-tiny", &backend);
