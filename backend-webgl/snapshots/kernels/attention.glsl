@@ -257,7 +257,7 @@ vec4 half_floats(uvec4 h) {
     return uintBitsToFloat(floatBitsToUint(size) | ((h & 0x8000u) << 16));
 }
 vec4 src_v_quad(int row, int i) {
-    uvec4 texel = texelFetch(src_v, fold(row * 8 + (i >> 1)), 0);
+    uvec4 texel = texelFetch(src_v, fold(row * 24 + (i >> 1)), 0);
     uvec2 words = (i & 1) == 0 ? texel.xy : texel.zw;
     return half_floats(uvec4(words.x & 0xffffu, words.x >> 16u, words.y & 0xffffu, words.y >> 16u));
 }
