@@ -115,8 +115,7 @@ fn main(
     let rest = rest_of(0u, place);
 //!end
 //!if SEVERAL
-    // Where rows do not come out even, the last workgroups do a few once more.
-    let first_row = min(wid.z * ROWS, ALL_ROWS - ROWS);
+    let first_row = few_first(wid.z);
     var acc: array<vec2<f32>, ROWS>;
     for (var g = l; g < p.w_groups; g += LANES) {
         let a = w_decode_row(place.x, g);

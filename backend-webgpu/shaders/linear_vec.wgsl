@@ -75,8 +75,7 @@ fn main(
     let rest = rest_of(0u, col);
 //!end
 //!if SEVERAL
-    // Where rows do not come out even, the last workgroups do a few once more.
-    let first_row = min(wid.z * ROWS, ALL_ROWS - ROWS);
+    let first_row = few_first(wid.z);
     var acc: array<SUM, ROWS>;
     for (var g = l; g < p.w_groups; g += LANES) {
         let a = w_decode_row(p.w_row + min(n, last), g);

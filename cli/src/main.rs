@@ -6,6 +6,7 @@ mod args;
 mod bench;
 mod chat;
 mod documents;
+mod drivers;
 mod embed;
 mod embedded;
 mod generate;
@@ -19,7 +20,6 @@ mod output;
 mod pool;
 mod probe;
 mod proven;
-mod quiet;
 mod saved;
 mod serve;
 mod signals;
@@ -53,8 +53,8 @@ fn main() -> ExitCode {
         }
         Err(error) => error.exit(),
     };
-    if cli.device().is_some_and(|device| device.backend != Choice::Cpu && !device.driver_log) {
-        quiet::drivers();
+    if let Some(device) = cli.device().filter(|device| device.backend != Choice::Cpu) {
+        drivers::set_up(!device.driver_log);
     }
     // Servers handle Ctrl-C themselves.
     let serves =

@@ -85,6 +85,32 @@ fn a_full_context_leaves_out_what_is_oldest() {
     std::fs::remove_file(&model).unwrap();
 }
 
+/// With threads, Mesa's software GPU may damage the heap.
+#[cfg(target_os = "linux")]
+#[test]
+fn a_software_gpu_has_no_threads_of_its_own() {
+    use std::io::{BufRead, BufReader};
+
+    if std::env::var("ANYGPU_SKIP").is_ok_and(|skip| skip.split(',').any(|name| name.trim() == "webgl")) {
+        return println!("SKIPPED: ANYGPU_SKIP names webgl");
+    }
+    let model = with_template("chat-threads", PLAIN);
+    let mut command = chat(&model, &["--n-ctx", "256"]);
+    command.env("ANYGPU_BACKEND", "webgl").env_remove("LP_NUM_THREADS").stdin(Stdio::piped()).stdout(Stdio::piped());
+    let mut child = command.spawn().unwrap();
+    let mut lines = child.stdin.take().unwrap();
+    lines.write_all(b"Hi!\n").unwrap();
+    let mut said = String::new();
+    BufReader::new(child.stdout.take().unwrap()).read_line(&mut said).unwrap();
+    let threads = std::fs::read_dir(format!("/proc/{}/task", child.id())).unwrap();
+    let names: Vec<String> =
+        threads.map(|thread| std::fs::read_to_string(thread.unwrap().path().join("comm")).unwrap()).collect();
+    drop(lines);
+    assert!(child.wait().unwrap().success() && !said.is_empty(), "{said}");
+    assert!(!names.is_empty() && !names.iter().any(|name| name.starts_with("llvmpipe")), "{names:?}");
+    std::fs::remove_file(&model).unwrap();
+}
+
 #[test]
 fn thoughts_are_no_part_of_an_answer() {
     let template = format!("{PLAIN}<think>\n");

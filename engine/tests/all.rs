@@ -3,6 +3,7 @@
 
 mod backends;
 mod constrained;
+mod drivers;
 mod finite;
 mod long;
 mod noise;

@@ -1,6 +1,5 @@
 //! Texts that outgrow the context, as readers see them: characters, stop strings and conversations.
 
-use crate::GAB;
 use std::rc::Rc;
 use std::sync::Arc;
 
@@ -11,6 +10,8 @@ use anygpu::{
 };
 use model::gguf::Value;
 use reference_cpu::Cpu;
+
+use crate::GAB;
 
 fn engine(n_ctx: usize) -> Engine {
     let (cpu, host) = (Box::new(Cpu::new(Default::default())), Rc::new(NativeHost::default()));

@@ -1,13 +1,14 @@
 //! Cached self-test results of an earlier start: a second start tests nothing, a changed device tests everything, and
 //! another model only its new operators. The tests are counted on all backends of this machine.
 
-use crate::GAB;
 use std::rc::Rc;
 
 use anygpu::native::{NativeHost, block_on};
 use anygpu::{Choice, Engine, EngineOptions, Outcome, Proofs, Report, SelectOptions};
 use model::BytesSource;
 use serde_json::Value;
+
+use crate::GAB;
 
 /// Model with other formats and operators.
 const OTHER: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../models/fixtures/gemma2-swa.gguf");

@@ -1,6 +1,5 @@
 //! Sampling with a temperature, on every backend: a seed gives the same text everywhere.
 
-use crate::GAB;
 use std::rc::Rc;
 
 use anygpu::native::{NativeHost, block_on};
@@ -8,6 +7,8 @@ use anygpu::{Engine, EngineOptions, GenerateOptions, Session};
 use backend_api::{Backend, Error};
 use model::{Adjust, BytesSource, Generation, LogProb, Overflow, Sampling};
 use reference_cpu::Cpu;
+
+use crate::GAB;
 
 const PROMPT: &str = "Once upon a time";
 

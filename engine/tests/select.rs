@@ -1,6 +1,5 @@
 //! Selection: choices, refusals, and their reasons.
 
-use crate::GAB;
 use std::cell::Cell;
 use std::future::ready;
 use std::rc::Rc;
@@ -13,6 +12,8 @@ use anygpu::{
 use backend_api::Backend;
 use model::BytesSource;
 use reference_cpu::Cpu;
+
+use crate::GAB;
 
 fn on_cpu() -> EngineOptions {
     EngineOptions { select: SelectOptions { backend: Choice::Cpu, ..Default::default() }, ..Default::default() }

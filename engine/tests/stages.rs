@@ -1,6 +1,5 @@
 //! Stages of a model that are loaded separately and run together.
 
-use crate::GAB;
 use std::cell::Cell;
 use std::rc::Rc;
 
@@ -9,6 +8,8 @@ use anygpu::{
     ByteSource, BytesSource, Choice, Engine, EngineError, EngineOptions, GenerateOptions, ModelError, ReadFuture, Seam,
     SelectOptions, Stage, StageOutput, StageStep,
 };
+
+use crate::GAB;
 
 const TOKENS: usize = 24;
 

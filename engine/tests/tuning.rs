@@ -3,13 +3,14 @@
 //!
 //! A backend whose driver is absent fails, unless the environment variable `ANYGPU_SKIP` names it.
 
-use crate::GAB;
 use std::rc::Rc;
 
 use anygpu::native::{NativeHost, block_on};
 use anygpu::{Choice, EngineOptions, SelectOptions, Values, Winner, Winners, bench::ModelOptions, select, tune};
 use backend_api::{Backend, DType, Error, Shape, StorageDesc};
 use model::BytesSource;
+
+use crate::GAB;
 
 fn skipped(name: &str) -> bool {
     let skip = std::env::var("ANYGPU_SKIP").unwrap_or_default().split(',').any(|s| s.trim() == name);

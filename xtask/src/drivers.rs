@@ -4,6 +4,11 @@
 #[cfg(target_os = "linux")]
 use std::{fs, path::Path, process::Command};
 
+/// Variables by which Mesa's drivers in software have no threads of their own. With them, a fence may be freed while the thread
+/// that signals it still writes to it, which damages the heap; without, several tests run beside each other.
+/// `.cargo/config.toml` has them for tests that cargo starts by itself.
+pub const SAFE: [(&str, &str); 1] = [("LP_NUM_THREADS", "0")];
+
 /// Variables by which Mesa's drivers in software compile a shader in two thirds of the time, and to code that takes longer: tests
 /// run few steps of many shaders.
 pub const QUICK: [(&str, &str); 1] = [("GALLIVM_PERF", "nopt")];

@@ -147,7 +147,7 @@ impl Machine {
         let chromium = Kind::Chromium.find().ok();
         variables.extend(chromium.map(|program| ("CHROMIUM", program.to_string_lossy().into_owned())));
         let quick: &[(&str, &str)] = if self.nightly { &[] } else { &drivers::QUICK };
-        let unset = quick.iter().filter(|(name, _)| std::env::var_os(name).is_none());
+        let unset = drivers::SAFE.iter().chain(quick).filter(|(name, _)| std::env::var_os(name).is_none());
         variables.extend(unset.map(|(name, value)| (*name, (*value).to_string())));
         variables
     }

@@ -23,6 +23,12 @@ fn few_sum(lane: u32, row: u32) -> SUM {
     return sum;
 }
 
+// The first row of a workgroup. Where rows do not come out even, the last workgroups do a few once more.
+fn few_first(workgroup: u32) -> u32 {
+    let most = ALL_ROWS - ROWS;
+    return min(workgroup * ROWS, most);
+}
+
 // Elements 32 g .. 32 g + 31 of a row.
 fn ready32(row: u32, g: u32) -> Group {
     let at = ROW_AT + row * 8u * p.w_groups + g;

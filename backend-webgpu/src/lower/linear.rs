@@ -15,10 +15,10 @@ use backend_api::{DType, Products, Shape, Tensor};
 pub const CHUNK: usize = 64;
 /// The word for the vectors of four before a row in what is bound.
 pub const ROW_AT: &str = "ROW_AT";
-/// Rows of x that the matrix-vector kernels multiply with weights that are read once, where each is to be rounded as if it
-/// were the only one.
+/// Rows of x that the matrix-vector kernels multiply at most, where each is to be rounded as if it were the only one.
 pub const FEW: usize = 16;
-/// Those among them that an invocation multiplies at most: sums of more take the registers in which weights are loaded ahead.
+/// Rows that an invocation multiplies with the weights that it has read: sums of more take the registers in which weights are
+/// loaded ahead.
 pub const OWN: usize = 8;
 /// Texels of a group of x as bytes: those of both halves, and what scales them.
 const BYTES: usize = 3;

@@ -281,8 +281,11 @@ impl Sessions {
             self.set_aside(host).await?;
         }
         self.session_mut().import(snapshot, host).await?;
+        self.turns += 1;
         let header = snapshot.header();
-        self.seats[self.at].text = Text {
+        let seat = &mut self.seats[self.at];
+        seat.used = self.turns;
+        seat.text = Text {
             name: name.into(),
             tokens: snapshot.tokens().to_vec(),
             sampling: header.sampling,

@@ -3,7 +3,7 @@
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 
-use anygpu_model::{GenerateOptions, Generation, Model, Sampling, Saving, Session, Sessions, Snapshot, SnapshotSink};
+use anygpu_model::{Batch, GenerateOptions, Generation, Model, Sampling, Saving, Session, Sessions, Snapshot, SnapshotSink};
 use backend_api::{Backend, Update};
 
 use super::{Fixture, NativeHost, block_on, load, models};
@@ -110,6 +110,20 @@ pub fn turns(name: &str, backend: &Rc<dyn Backend>) {
     let (answer, computed) = ask(&mut sessions, "A", &a);
     assert_eq!((answer, computed), (alone(&a), a.len()));
     assert!(block_on(sessions.turn_to(&"x".repeat(257), &a, &NativeHost::default())).is_err());
+}
+
+/// An imported sequence counts as used: the one that was used before it leaves its slot.
+pub fn imported(name: &str, backend: &Rc<dyn Backend>) {
+    let (model, tokens) = fixture(name, backend);
+    let host = NativeHost::default();
+    let mut sessions = Sessions::of_batch(Batch::new(model, 2).unwrap(), Sessions::BUDGET);
+    ask(&mut sessions, "A", &tokens[..5]);
+    let saved = block_on(sessions.export("A", &host)).unwrap().unwrap().into_owned();
+    ask(&mut sessions, "B", &tokens[2..6]);
+    block_on(sessions.import("C", &saved, &host)).unwrap();
+    ask(&mut sessions, "D", &tokens[1..6]);
+    let on_device = sessions.list().into_iter().filter(|info| info.is_on_device);
+    assert_eq!(on_device.map(|info| info.name).collect::<Vec<_>>(), ["D", "C"]);
 }
 
 /// Sink that keeps a log of snapshots.
