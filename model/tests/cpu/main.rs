@@ -172,7 +172,6 @@ fn texts_that_take_turns() {
     for backend in [cpu(false), cpu(true)] {
         SAVED.iter().for_each(|name| common::turns(name, &backend));
         ["llama-gqa-tied", "lfm2-tiny"].iter().for_each(|name| budgets::budgets(name, &backend));
-        common::turns::imported("llama-gqa-tied", &backend);
     }
 }
 
