@@ -23,10 +23,10 @@ fn few_sum(lane: u32, row: u32) -> SUM {
     return sum;
 }
 
-// The first row of a workgroup. Where rows do not come out even, the last workgroups do a few once more.
+// The first row of a workgroup. Where rows do not come out even, the last workgroups do a few once more: not all drivers drop what
+// is written beyond a buffer's end.
 fn few_first(workgroup: u32) -> u32 {
-    let most = ALL_ROWS - ROWS;
-    return min(workgroup * ROWS, most);
+    return min(workgroup * ROWS, ALL_ROWS - ROWS);
 }
 
 // Elements 32 g .. 32 g + 31 of a row.

@@ -267,7 +267,6 @@ pub const WEBGPU: &[Mutation] = &[
     of("rows_ready.wgsl", "linear", "= normed4(i, begun);", "= normed4(i + 1u, begun);"),
     of("rows_ready.wgsl", "linear_qkv", "= vec4<f32>(scale);", "= vec4<f32>(0.5 * scale);"),
     of("lib/few.wgsl", "linear", "x[at + 7u * n]", "x[at + 6u * n]"),
-    of("lib/few.wgsl", "linear", ", most);", ", most + 1u);"),
     of("lib/few.wgsl", "linear_qkv", "let n = p.w_groups;", "let n = p.w_groups + 1u;"),
     of("lib/ready.wgsl", "attention_linear", "row * 8u + i % 8u", "row * 8u + i % 7u"),
     of(
