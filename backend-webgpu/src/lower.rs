@@ -108,7 +108,11 @@ pub fn lower_cover(graph: &Graph, cover: &Cover, limits: Limits, tuning: Tuning)
     let (inputs, outputs) = (tensors(&cover.inputs), tensors(&cover.outputs));
     let (alike, sequences) = (graph.rows_alike(), graph.sequences());
     let kernels = lower(&cover.form, &Node { inputs: &inputs, outputs: &outputs, limits, tuning, alike, sequences })?;
-    Ok(kernels.into_iter().map(|kernel| kernel.flag("SEQUENCES", sequences > 1)).collect())
+    let several = |kernel: Kernel| match sequences {
+        1 => kernel,
+        _ => kernel.flag("SEQUENCES", true).word("MOST_SEQUENCES", literal(FEW)),
+    };
+    Ok(kernels.into_iter().map(several).collect())
 }
 
 /// The kernels of a form, in order.

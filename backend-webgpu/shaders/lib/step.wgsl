@@ -12,6 +12,6 @@ struct Step {
     origin: vec3<u32>,
 //!if SEQUENCES
     // For each row: position, sequence and seed; then top_k, top_p and temperature, the latter two as bits.
-    each: array<vec4<u32>, 16>,
+    each: array<vec4<u32>, 2u * MOST_SEQUENCES>,
 //!end
 }
