@@ -103,8 +103,9 @@ fn a_software_gpu_has_no_threads_of_its_own() {
     let mut said = String::new();
     BufReader::new(child.stdout.take().unwrap()).read_line(&mut said).unwrap();
     let threads = std::fs::read_dir(format!("/proc/{}/task", child.id())).unwrap();
+    // A thread may end meanwhile.
     let names: Vec<String> =
-        threads.map(|thread| std::fs::read_to_string(thread.unwrap().path().join("comm")).unwrap()).collect();
+        threads.filter_map(|thread| std::fs::read_to_string(thread.unwrap().path().join("comm")).ok()).collect();
     drop(lines);
     assert!(child.wait().unwrap().success() && !said.is_empty(), "{said}");
     assert!(!names.is_empty() && !names.iter().any(|name| name.starts_with("llvmpipe")), "{names:?}");
