@@ -32,9 +32,9 @@ pub(crate) use rect::Rect;
 pub(crate) use texture::{Framebuffer, Texture};
 
 #[cfg(not(target_arch = "wasm32"))]
-use egl::Egl as Surface;
+use egl::{Egl as Surface, Turn};
 #[cfg(target_arch = "wasm32")]
-use web::Canvas as Surface;
+use web::{Canvas as Surface, Turn};
 
 /// How a texture holds values.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -156,6 +156,7 @@ impl Gl {
             let opened = candidate.and_then(|egl| {
                 // SAFETY: the context is current, and the addresses are those of its functions.
                 let raw = unsafe { glow::Context::from_loader_function(|name| egl.address(name)) };
+                let _turn = egl.enter()?;
                 Gl::finish(Arc::new(raw), Some(egl), None, extensions)
             });
             match opened {
@@ -234,6 +235,10 @@ impl Gl {
             complete: RefCell::default(),
             corners: Cell::default(),
         });
+        #[cfg(not(target_arch = "wasm32"))]
+        if let Some(egl) = gl.surface.as_ref().filter(|_| !gl.software()) {
+            egl.use_beside_others();
+        }
         // SAFETY: one vertex array for all draws; the buffer has the three corners that they read.
         unsafe {
             let array = gl.made("vertex array", gl.raw.create_vertex_array())?;
@@ -414,9 +419,7 @@ impl Gl {
 
 impl Drop for Gl {
     fn drop(&mut self) {
-        if self.enter().is_err() {
-            return;
-        }
+        let Ok(_entered) = self.enter() else { return };
         // SAFETY: the objects are ours.
         unsafe {
             if let Some(raw) = self.utility.borrow_mut().take() {

@@ -5,9 +5,11 @@
 use std::{fs, path::Path, process::Command};
 
 /// Variables by which Mesa's drivers in software have no threads of their own. With them, a fence may be freed while the thread
-/// that signals it still writes to it, which damages the heap; without, several tests run beside each other.
-/// `.cargo/config.toml` has them for tests that cargo starts by itself.
+/// that signals it still writes to it, which damages the heap. `.cargo/config.toml` has them for tests that cargo starts by itself.
 pub const SAFE: [(&str, &str); 1] = [("LP_NUM_THREADS", "0")];
+
+/// Variables by which a test program does not use a processor that another run needs.
+pub const ALONE: [(&str, &str); 1] = [("RUST_TEST_THREADS", "1")];
 
 /// Variables by which Mesa's drivers in software compile a shader in two thirds of the time, and to code that takes longer: tests
 /// run few steps of many shaders.

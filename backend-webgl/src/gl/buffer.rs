@@ -117,7 +117,7 @@ impl Drop for Buffer {
     fn drop(&mut self) {
         let bytes = self.bytes as u64;
         self.gl.count(|s| s.memory -= bytes);
-        if self.gl.enter().is_ok() {
+        if let Ok(_entered) = self.gl.enter() {
             // SAFETY: the object is ours.
             unsafe { self.gl.raw.delete_buffer(self.raw) };
         }
@@ -143,7 +143,7 @@ impl Fence {
 
 impl Drop for Fence {
     fn drop(&mut self) {
-        if self.gl.enter().is_ok() {
+        if let Ok(_entered) = self.gl.enter() {
             // SAFETY: the object is ours.
             unsafe { self.gl.raw.delete_sync(self.raw) };
         }

@@ -2,8 +2,9 @@
 
 use backend_api::Error;
 use khronos_egl as egl;
+use std::cell::Cell;
 use std::ffi::c_void;
-use std::sync::OnceLock;
+use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 
 type Instance = egl::DynamicInstance<egl::EGL1_5>;
 
@@ -16,6 +17,34 @@ pub(super) struct Egl {
     instance: &'static Instance,
     display: egl::Display,
     context: egl::Context,
+    /// Whether others must wait while it is used.
+    takes_turns: Cell<bool>,
+}
+
+/// A thread's turn to use contexts. Mesa's llvmpipe (22.3) looks through what all contexts of a process draw, without a lock: a
+/// context that draws meanwhile in another thread ends the program.
+pub(super) struct Turn(Option<MutexGuard<'static, ()>>);
+
+static TURN: Mutex<()> = Mutex::new(());
+
+thread_local! {
+    static HAS_TURN: Cell<bool> = const { Cell::new(false) };
+}
+
+impl Turn {
+    /// Waits for the turn, unless this thread has it.
+    fn take() -> Turn {
+        // The lock protects no data that a panic could leave half changed.
+        Turn((!HAS_TURN.replace(true)).then(|| TURN.lock().unwrap_or_else(PoisonError::into_inner)))
+    }
+}
+
+impl Drop for Turn {
+    fn drop(&mut self) {
+        if self.0.is_some() {
+            HAS_TURN.set(false);
+        }
+    }
 }
 
 fn absent(reason: impl std::fmt::Display) -> Error {
@@ -70,22 +99,30 @@ impl Egl {
     }
 
     fn open(instance: &'static Instance, display: egl::Display) -> Result<Egl, egl::Error> {
+        let _turn = Turn::take();
         instance.initialize(display)?;
         instance.bind_api(egl::OPENGL_ES_API)?;
         let wanted = [egl::SURFACE_TYPE, 0, egl::RENDERABLE_TYPE, egl::OPENGL_ES3_BIT, egl::NONE];
         let config = instance.choose_first_config(display, &wanted)?.ok_or(egl::Error::BadConfig)?;
         let version = [egl::CONTEXT_MAJOR_VERSION, 3, egl::CONTEXT_MINOR_VERSION, 0, egl::NONE];
         let context = instance.create_context(display, config, None, &version)?;
-        let egl = Egl { instance, display, context };
+        let egl = Egl { instance, display, context, takes_turns: Cell::new(true) };
         egl.make_current()?;
         Ok(egl)
     }
 
-    /// Makes the context current on this thread if it is not.
+    /// Makes the context current on this thread if it is not. It may be used until the result is dropped.
     ///
     /// *Errors*: it was lost.
-    pub(super) fn enter(&self) -> Result<(), Error> {
-        self.make_current().map_err(|e| Error::Lost(format!("the context cannot be made current: {e}")))
+    pub(super) fn enter(&self) -> Result<Option<Turn>, Error> {
+        let turn = self.takes_turns.get().then(Turn::take);
+        self.make_current().map_err(|e| Error::Lost(format!("the context cannot be made current: {e}")))?;
+        Ok(turn)
+    }
+
+    /// Lets others go on while it is used: its driver is known to be good at it.
+    pub(super) fn use_beside_others(&self) {
+        self.takes_turns.set(false);
     }
 
     fn make_current(&self) -> Result<(), egl::Error> {
@@ -103,10 +140,48 @@ impl Egl {
 
 impl Drop for Egl {
     fn drop(&mut self) {
+        let _turn = Turn::take();
         if self.instance.get_current_context() == Some(self.context) {
             // Nothing can be done about a context that cannot be released.
             let _ = self.instance.make_current(self.display, None, None, None);
         }
         let _ = self.instance.destroy_context(self.display, self.context);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::mpsc::{RecvTimeoutError, channel};
+    use std::time::Duration;
+
+    #[test]
+    fn one_thread_at_a_time_has_its_turn() {
+        let first = Turn::take();
+        drop(Turn::take());
+        let (had, waits) = channel();
+        std::thread::scope(|scope| {
+            scope.spawn(move || {
+                let _turn = Turn::take();
+                had.send(()).unwrap();
+            });
+            assert_eq!(waits.recv_timeout(Duration::from_millis(100)), Err(RecvTimeoutError::Timeout));
+            drop(first);
+            waits.recv().unwrap();
+        });
+        assert!(!HAS_TURN.get());
+    }
+
+    #[test]
+    fn software_contexts_take_turns() {
+        if std::env::var("ANYGPU_SKIP").is_ok_and(|skip| skip.split(',').any(|name| name.trim() == "webgl")) {
+            return println!("SKIPPED: ANYGPU_SKIP names webgl");
+        }
+        let gl = super::super::Gl::open(true).unwrap();
+        assert!(!HAS_TURN.get());
+        let entered = gl.enter().unwrap();
+        assert_eq!(HAS_TURN.get(), gl.software());
+        drop(entered);
+        assert!(!HAS_TURN.get());
     }
 }

@@ -1,19 +1,22 @@
 //! Contexts that an application uses, too: what is set when they are entered, and how they are left.
 
-use super::{Gl, WEIGHT_SAMPLERS, WEIGHT_UNIT};
+use super::{Gl, Surface, Turn, WEIGHT_SAMPLERS, WEIGHT_UNIT};
 use backend_api::Error;
 use glow::HasContext;
 
 /// The context while it is used here.
 #[must_use = "it is the application's again once this is dropped"]
-pub(crate) struct Entered<'a>(&'a Gl);
+pub(crate) struct Entered<'a> {
+    gl: &'a Gl,
+    _turn: Option<Turn>,
+}
 
 impl Drop for Entered<'_> {
     fn drop(&mut self) {
-        let depth = self.0.depth.get() - 1;
-        self.0.depth.set(depth);
-        if let (0, Some(sharing)) = (depth, &self.0.sharing) {
-            (sharing.leave)(self.0);
+        let depth = self.gl.depth.get() - 1;
+        self.gl.depth.set(depth);
+        if let (0, Some(sharing)) = (depth, &self.gl.sharing) {
+            (sharing.leave)(self.gl);
         }
     }
 }
@@ -35,14 +38,12 @@ impl Gl {
     /// *Errors*: it was lost.
     pub(crate) fn enter(&self) -> Result<Entered<'_>, Error> {
         let depth = self.depth.get();
-        if let Some(surface) = &self.surface {
-            surface.enter()?;
-        }
+        let turn = self.surface.as_ref().map(Surface::enter).transpose()?.flatten();
         if let (0, Some(sharing)) = (depth, &self.sharing) {
             (sharing.enter)(self);
         }
         self.depth.set(depth + 1);
-        Ok(Entered(self))
+        Ok(Entered { gl: self, _turn: turn })
     }
 }
 

@@ -89,7 +89,7 @@ fn bytes([width, height]: [u32; 2]) -> u64 {
 impl Drop for Picture {
     fn drop(&mut self) {
         self.gl.count(|s| s.memory -= bytes(self.size));
-        if self.gl.enter().is_ok() {
+        if let Ok(_entered) = self.gl.enter() {
             // SAFETY: the objects are ours.
             unsafe {
                 self.gl.raw.delete_framebuffer(self.framebuffer);

@@ -68,7 +68,7 @@ impl Program {
 
 impl Drop for Program {
     fn drop(&mut self) {
-        if self.gl.enter().is_ok() {
+        if let Ok(_entered) = self.gl.enter() {
             // SAFETY: the objects are ours.
             unsafe {
                 for part in self.parts {

@@ -49,7 +49,7 @@ impl Timer {
 
 impl Drop for Timer {
     fn drop(&mut self) {
-        if self.gl.enter().is_ok() {
+        if let Ok(_entered) = self.gl.enter() {
             // SAFETY: nobody else has it.
             unsafe { self.gl.raw.delete_query(self.raw) }
         }

@@ -260,7 +260,7 @@ impl Drop for Texture {
     fn drop(&mut self) {
         let size = self.size();
         self.gl.count(|s| s.memory -= size);
-        if self.gl.enter().is_ok() {
+        if let Ok(_entered) = self.gl.enter() {
             // SAFETY: the object is ours.
             unsafe { self.gl.raw.delete_texture(self.raw) };
         }
@@ -269,7 +269,7 @@ impl Drop for Texture {
 
 impl Drop for Framebuffer {
     fn drop(&mut self) {
-        if self.gl.enter().is_ok() {
+        if let Ok(_entered) = self.gl.enter() {
             // SAFETY: the object is ours.
             unsafe { self.gl.raw.delete_framebuffer(self.raw) };
         }

@@ -13,6 +13,9 @@ pub(super) struct Canvas {
     pub(super) slow: bool,
 }
 
+/// Browsers see to threads: none has to wait for its turn.
+pub(super) enum Turn {}
+
 impl Canvas {
     /// Opens a context, by preference one of a GPU.
     ///
@@ -54,9 +57,9 @@ impl Canvas {
     /// Makes sure that the context is still there: after a loss its calls do nothing, and `getError` tells only once.
     ///
     /// *Errors*: it was lost.
-    pub(super) fn enter(&self) -> Result<(), Error> {
+    pub(super) fn enter(&self) -> Result<Option<Turn>, Error> {
         let lost = || Error::Lost("the browser took the WebGL context away".into());
-        if self.context.is_context_lost() { Err(lost()) } else { Ok(()) }
+        if self.context.is_context_lost() { Err(lost()) } else { Ok(None) }
     }
 }
 
