@@ -11,8 +11,8 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::SystemTime;
 
-/// Innermost calls of each thread that are shown.
-const FRAMES: &str = "thread apply all backtrace 40";
+/// Innermost calls that are shown: of each thread, and at the end, where a reader looks first, of the one that crashed.
+const FRAMES: [&str; 2] = ["thread apply all backtrace 40", "backtrace 10"];
 /// How deep packages lie below the root: tests run in the folder of theirs.
 const DEPTH: usize = 2;
 
@@ -43,7 +43,9 @@ fn backtrace(core: &Path) -> Result<String> {
     // The core itself says which program it is of.
     let first = debug(&[OsStr::new("--core"), core.as_os_str()])?;
     let Some(program) = generated_by(&first) else { return Ok(first) };
-    debug(&[OsStr::new("-ex"), OsStr::new(FRAMES), OsStr::new(program), core.as_os_str()])
+    let [all, crashed] = FRAMES.map(OsStr::new);
+    let show = OsStr::new("-ex");
+    debug(&[show, all, show, crashed, OsStr::new(program), core.as_os_str()])
 }
 
 fn debug(args: &[&OsStr]) -> Result<String> {

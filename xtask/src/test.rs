@@ -20,6 +20,10 @@ const NODE: u64 = 20;
 const MOST_AT_A_TIME: usize = 4;
 /// The program of the other tasks, which runs browsers, pools and whatever else is more than one command.
 const TASKS: &str = "tasks";
+/// Of what a failed run printed, so many lines are said again at the end, so many of them its last ones, each cut to a length.
+const MOST_LINES: usize = 24;
+const LAST_LINES: usize = 12;
+const LINE_LEN: usize = 160;
 /// How long all runs of a change take on two processors, half of it to compile. *Units*: minutes.
 const MINUTES: u64 = 60;
 
@@ -65,7 +69,7 @@ pub fn run(options: &Options) -> Result<bool> {
     if only.is_empty() || !root().join("models").join("cache").is_dir() {
         println!("\n== models");
         let fetched = Command::new(&tasks).arg("models").current_dir(root()).status();
-        summary.note("models", Tally::one(fetched.context("cannot start the tasks")?.success()), None);
+        summary.note("models", Tally::one(fetched.context("cannot start the tasks")?.success()), None, String::new());
     }
     // The longest two first: all tests of the workspace, and beside them the page.
     let (tests, others) = native.split_at(native.len().min(1));
@@ -92,14 +96,19 @@ fn node() -> Option<u64> {
 struct Summary {
     lines: Vec<(&'static str, Tally, Option<Duration>)>,
     total: Tally,
+    /// What runs that failed say of it.
+    reasons: Vec<(&'static str, String)>,
     /// How to install whatever skipped runs need.
     remedies: BTreeSet<String>,
 }
 
 impl Summary {
-    fn note(&mut self, title: &'static str, tally: Tally, elapsed: Option<Duration>) {
+    fn note(&mut self, title: &'static str, tally: Tally, elapsed: Option<Duration>, output: String) {
         self.total.add(tally);
         self.lines.push((title, tally, elapsed));
+        if tally.failed > 0 {
+            self.reasons.push((title, reason(&output)));
+        }
     }
 
     /// Whether a run that has ended was not good.
@@ -115,6 +124,10 @@ impl Summary {
         }
         for remedy in &self.remedies {
             println!("SKIPPED, because this is missing: {remedy}");
+        }
+        // Again, where nobody has to look for it: the output before has tens of thousands of lines.
+        for (title, reason) in &self.reasons {
+            println!("\n== FAILED: {title}\n{reason}");
         }
         println!("\n{}", self.total);
     }
@@ -147,7 +160,11 @@ impl Machine {
         let chromium = Kind::Chromium.find().ok();
         variables.extend(chromium.map(|program| ("CHROMIUM", program.to_string_lossy().into_owned())));
         let quick: &[(&str, &str)] = if self.nightly { &[] } else { &drivers::QUICK };
-        let unset = drivers::SAFE.iter().chain(quick).filter(|(name, _)| std::env::var_os(name).is_none());
+        let unset = drivers::SAFE
+            .iter()
+            .chain(&drivers::ALONE)
+            .chain(quick)
+            .filter(|(name, _)| std::env::var_os(name).is_none());
         variables.extend(unset.map(|(name, value)| (*name, (*value).to_string())));
         variables
     }
@@ -219,7 +236,7 @@ impl Machine {
             let remedy = self.lacks(run.needs).unwrap_or_default();
             println!("\n== {}: SKIPPED, because this is missing: {remedy}", run.title);
             summary.remedies.insert(remedy);
-            summary.note(run.title, Tally::skip(), None);
+            summary.note(run.title, Tally::skip(), None, String::new());
         }
         let workers = std::thread::available_parallelism().map_or(1, usize::from).min(MOST_AT_A_TIME).min(runs.len());
         let next = AtomicUsize::new(0);
@@ -228,12 +245,11 @@ impl Machine {
             let work = || -> Result<()> {
                 while let Some(run) = runs.get(next.fetch_add(1, Ordering::Relaxed)) {
                     let begin = Instant::now();
-                    let screen = if workers > 1 { Screen::kept(run.title) } else { Screen::Shown };
+                    let screen = Screen::new(run.title, workers == 1);
                     screen.out(&format!("\n== {}\n", run.title));
                     let tally = run.start(&environment, &screen)?;
                     screen.out(&format!("({:.0} s)\n", begin.elapsed().as_secs_f64()));
-                    screen.end();
-                    locked(&ended).push((run.title, tally, begin.elapsed()));
+                    locked(&ended).push((run.title, tally, begin.elapsed(), screen.end()));
                 }
                 Ok(())
             };
@@ -242,7 +258,7 @@ impl Machine {
         })?;
         let mut ended = ended.into_inner().unwrap_or_else(PoisonError::into_inner);
         ended.sort_by_key(|(title, ..)| runs.iter().position(|run| run.title == *title));
-        ended.into_iter().for_each(|(title, tally, elapsed)| summary.note(title, tally, Some(elapsed)));
+        ended.into_iter().for_each(|(title, tally, elapsed, output)| summary.note(title, tally, Some(elapsed), output));
         Ok(())
     }
 }
@@ -322,40 +338,55 @@ impl Run {
     }
 }
 
-/// Where the output of a run goes.
-enum Screen {
-    /// To the screen at once.
-    Shown,
-    /// To the screen when the run has ended, all together.
-    Kept(Mutex<String>),
+/// What a run prints: shown at once, or all together when it has ended.
+struct Screen {
+    at_once: bool,
+    output: Mutex<String>,
 }
 
 impl Screen {
-    /// Says what begins, and keeps what it prints.
-    fn kept(title: &str) -> Screen {
-        println!("... {title}");
-        Screen::Kept(Mutex::default())
+    /// Says what begins.
+    fn new(title: &str, at_once: bool) -> Screen {
+        if !at_once {
+            println!("... {title}");
+        }
+        Screen { at_once, output: Mutex::default() }
     }
 
     fn out(&self, text: &str) {
-        match self {
-            Screen::Shown => print!("{text}"),
-            Screen::Kept(kept) => locked(kept).push_str(text),
+        if self.at_once {
+            print!("{text}");
         }
+        locked(&self.output).push_str(text);
     }
 
     fn err(&self, text: &str) {
-        match self {
-            Screen::Shown => eprint!("{text}"),
-            Screen::Kept(kept) => locked(kept).push_str(text),
+        if self.at_once {
+            eprint!("{text}");
         }
+        locked(&self.output).push_str(text);
     }
 
-    fn end(&self) {
-        if let Screen::Kept(kept) = self {
-            print!("{}", locked(kept));
+    /// Returns all that was printed.
+    fn end(self) -> String {
+        let output = self.output.into_inner().unwrap_or_else(PoisonError::into_inner);
+        if !self.at_once {
+            print!("{output}");
         }
+        output
     }
+}
+
+/// The lines of an output that say why it failed: those with one of the usual words and the two after each, and the last ones.
+fn reason(output: &str) -> String {
+    let lines: Vec<&str> = output.lines().filter(|line| !line.trim().is_empty()).collect();
+    let says = |line: &&str| {
+        ["FAILED", "panicked at", "error:", "(signal: ", "not ok "].iter().any(|word| line.contains(word))
+    };
+    let at = |i: usize| lines[i.saturating_sub(2)..=i].iter().any(says) || i + LAST_LINES >= lines.len();
+    let told: Vec<String> =
+        (0..lines.len()).filter(|i| at(*i)).map(|i| lines[i].chars().take(LINE_LEN).collect()).collect();
+    told[told.len().saturating_sub(MOST_LINES)..].join("\n")
 }
 
 /// Locks a mutex; a panic elsewhere does not spoil it.
@@ -372,4 +403,21 @@ fn each_line(from: impl Read, mut each: impl FnMut(&str)) -> Result<()> {
         line.clear();
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_reason_of_a_failure_is_short_and_has_what_matters() {
+        let many = |word: &str| (0..50).map(|i| format!("{word} {i}\n")).collect::<String>();
+        let panic = "thread 'a' panicked at b.rs:1:2:\nleft: 1\nright: 2\n";
+        let told = reason(&format!("{}{panic}\n{}", many("ok"), many("line")));
+        assert_eq!(told, format!("{panic}{}", many("line").lines().skip(38).collect::<Vec<_>>().join("\n")));
+        let told = reason(&format!("test a ... FAILED\n{}{}", "panicked at\n".repeat(30), "é".repeat(500)));
+        assert_eq!(told.lines().count(), MOST_LINES);
+        assert_eq!(told.lines().last().unwrap().chars().count(), LINE_LEN);
+        assert_eq!(reason(""), "");
+    }
 }
