@@ -96,7 +96,7 @@ fn node() -> Option<u64> {
 struct Summary {
     lines: Vec<(&'static str, Tally, Option<Duration>)>,
     total: Tally,
-    /// What runs that failed say of it.
+    /// Titles of the runs that failed, and their reasons.
     reasons: Vec<(&'static str, String)>,
     /// How to install whatever skipped runs need.
     remedies: BTreeSet<String>,
@@ -338,7 +338,7 @@ impl Run {
     }
 }
 
-/// What a run prints: shown at once, or all together when it has ended.
+/// Output of a run: shown at once, or all together when it has ended.
 struct Screen {
     at_once: bool,
     output: Mutex<String>,
