@@ -158,6 +158,9 @@ pub enum Update {
     /// Rewritten as a whole by each step: tails of convolutions, recurrent states. Going back takes a checkpoint: zeros
     /// before the first token, or a copy.
     Replace,
+    /// Written by the caller between steps, which only read it. An input that all sequences of a step share is none of this,
+    /// but a [`Kind::Input`].
+    ByCaller,
 }
 
 /// Kind of a tensor; it decides where the tensor lives.

@@ -327,6 +327,7 @@ macro_rules! backends {
                 common::batch("gpt-oss-mxfp4", "f32", 5, &backend);
                 common::no_batch("lfm2-tiny", &backend);
                 common::prompt_beside("gpt2-tiny", &backend);
+                common::requests_together("gpt2-tiny", &backend);
             }
 
             #[test]

@@ -1,7 +1,8 @@
 //! `penalize`: logits as a request wants them, by the tokens that came before.
 //!
 //! *Operands*: logits `[rows, n]` f32; the token history `[n_ctx]` i32; a bias for each token `[1, n]` f32; [`Penalties`]
-//! as a row `[1, 8]` f32. *Results*: `[rows, n]` f32.
+//! as a row `[1, 8]` f32. *Results*: `[rows, n]` f32. Where each row is of a sequence of its own, the latter three are states,
+//! and have as many times the rows.
 //!
 //! One row of logits is that of the step's last row, several are those of its rows from the first on. The tokens before
 //! such a row end with its own, which is at the step's position plus the row. Of them, the last `last` are *recent*; and of
@@ -12,7 +13,7 @@
 //! (repetition); the reference of OpenAI's API (presence, frequency and bias).
 
 use super::describe::{Describe, F32, Output, arity, ensure, floats};
-use crate::tensor::{DType, Tensor};
+use crate::tensor::{DType, Kind, Tensor, Update};
 
 /// See the [module page](self).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -53,9 +54,14 @@ impl Penalties {
     /// Whether a tensor can be the operand.
     pub(super) fn fit(tensor: &Tensor) -> Result<(), String> {
         floats(&[tensor])?;
-        let fits = tensor.shape.rows() == 1 && tensor.shape.cols() == Penalties::COLS;
+        let fits = is_of_each(tensor) && tensor.shape.cols() == Penalties::COLS;
         ensure(fits, || format!("penalties must be [1, {}], not {}", Penalties::COLS, tensor.shape))
     }
+}
+
+/// Whether a tensor is one row, or a state with one of each sequence.
+fn is_of_each(tensor: &Tensor) -> bool {
+    tensor.shape.rows() == 1 || tensor.kind == Kind::State(Update::ByCaller)
 }
 
 impl Describe for Penalize {
@@ -68,7 +74,7 @@ impl Describe for Penalize {
         let is_history = history.dtype == DType::I32 && history.shape.rank() == 1;
         ensure(is_history, || "the history must be [n_ctx] of i32".into())?;
         ensure(logits.shape.rank() == 2, || "logits must be [rows, n]".into())?;
-        let fits = bias.shape.rows() == 1 && bias.shape.cols() == logits.shape.cols();
+        let fits = is_of_each(bias) && bias.shape.cols() == logits.shape.cols();
         ensure(fits, || format!("the bias must be [1, {}], not {}", logits.shape.cols(), bias.shape))?;
         Penalties::fit(penalties)?;
         Ok(vec![Output::New(logits.shape, DType::F32)])

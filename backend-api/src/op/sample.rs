@@ -1,6 +1,7 @@
 //! `sample`: draws one of some candidates, after the step's last row or after each.
 //!
-//! *Operands*: values `[rows, k]` f32, descending; ids `[rows, k]` i32; optionally [`Penalties`] as a row `[1, 8]` f32.
+//! *Operands*: values `[rows, k]` f32, descending; ids `[rows, k]` i32; optionally [`Penalties`] as a row `[1, 8]` f32,
+//! or as a state with a row of each sequence.
 //! *Results*: `[rows]` i32.
 //!
 //! One row of candidates is that of the step's last row, several are those of its rows from the first on.

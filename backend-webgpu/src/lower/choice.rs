@@ -60,7 +60,7 @@ pub fn penalize(node: &Node<'_>) -> Kernels {
         .u("len", logits.shape.len())
         .u("rows", logits.shape.rows())
         .u("cols", logits.shape.cols())
-        .u("n_ctx", history.shape.len())
+        .u("n_ctx", node.capacity(history))
         .input("logits", 0, logits)
         .input("history", 1, history)
         .input("bias", 2, node.inputs[2])

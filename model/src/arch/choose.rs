@@ -1,7 +1,7 @@
-//! TokenChoice of a token from the logits: the nodes after the head in a graph.
+//! Choice of a token from the logits: the nodes after the head in a graph.
 
 use backend_api::op::{Append, ArgMax, At, Concat, Masking, Penalize, Penalties, Pick, Sample, Softmax, TopK};
-use backend_api::{DType, TensorId};
+use backend_api::{DType, TensorId, Update};
 
 use super::recorder::{Recorded, Recorder, Step};
 use super::{BEST, BIAS, CHOSEN, OutputRows, PENALTIES, PROBABILITIES, TokenChoice};
@@ -47,10 +47,18 @@ impl Recorder<'_> {
     fn adjusted(&mut self, logits: TensorId, sample: bool) -> Recorded {
         let cols = self.cols(logits);
         let history = self.history()?;
-        let bias = self.graph.input(BIAS, &[1, cols], DType::F32)?;
-        let penalties = self.graph.input(PENALTIES, &[1, Penalties::COLS], DType::F32)?;
+        let bias = self.asked(BIAS, cols)?;
+        let penalties = self.asked(PENALTIES, Penalties::COLS)?;
         let adjusted = self.op(Penalize, &[logits, history, bias, penalties])?;
         if sample { self.drawn(adjusted, Some(penalties)) } else { self.op(ArgMax, &[adjusted]) }
+    }
+
+    /// Records a row that requests write: one for each sequence of a step.
+    fn asked(&mut self, name: &str, cols: usize) -> Recorded {
+        if self.step.sequences > 1 {
+            return self.state(name.into(), &[1, cols], DType::F32, Update::ByCaller);
+        }
+        Ok(self.graph.input(name, &[1, cols], DType::F32)?)
     }
 
     /// Records the probabilities of a token and of the likeliest ones, as outputs.

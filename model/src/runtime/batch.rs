@@ -79,7 +79,7 @@ impl Batch {
     ///
     /// *Errors*: shader or driver errors, memory, the device was lost.
     pub fn kernels(&self) -> Result<Vec<KernelInfo>, ModelError> {
-        self.shared.with_program(self.sessions.len(), Head::GREEDY, |program| Ok(program.kernels()))
+        self.shared.with_program(self.sessions.len(), Head::GREEDY, |compiled| Ok(compiled.program.kernels()))
     }
 
     /// Runs a step at the ends of all sequences, and returns the device's times of its kernels; nothing if the device
@@ -94,7 +94,7 @@ impl Batch {
             ..StepParams::at(session.position() as u32, 1)
         };
         let runs: Vec<StepParams> = self.sessions.iter().enumerate().map(at).collect();
-        match self.shared.with_program(runs.len(), Head::GREEDY, |program| Ok(program.profile(&runs)?))? {
+        match self.shared.with_program(runs.len(), Head::GREEDY, |compiled| Ok(compiled.program.profile(&runs)?))? {
             Some(profile) => Ok(Some(finish_profile(profile, host).await?)),
             None => Ok(None),
         }

@@ -1,25 +1,31 @@
 //! Inputs of steps that adjust the probabilities of tokens.
 
 use backend_api::op::Penalties;
-use backend_api::{DType, Kind, Shape, Tensor};
+use backend_api::{DType, Kind, Shape, Tensor, Update};
 
 use crate::arch::{BIAS, PENALTIES};
 use crate::error::ModelError;
 use crate::runtime::adjust::Adjust;
 use crate::runtime::session::Session;
-use crate::runtime::storages::no_storage;
+use crate::runtime::storages::{Storages, no_storage};
+
+/// Creates the rows that steps with adjusted logits read, one for each of so many sequences, unless they exist.
+pub(crate) fn create(inputs: &mut Storages, n_vocab: usize, sequences: usize) -> Result<(), ModelError> {
+    let kind = if sequences > 1 { Kind::State(Update::ByCaller) } else { Kind::Input };
+    for (name, cols) in [(BIAS, n_vocab), (PENALTIES, Penalties::COLS)] {
+        if inputs.get(name).is_none() {
+            let shape = Shape::new(&[sequences, cols])?;
+            inputs.create(&Tensor { name: name.into(), shape, dtype: DType::F32, kind })?;
+        }
+    }
+    Ok(())
+}
 
 impl Session {
     /// Creates the input rows of steps with adjusted logits, unless they exist.
     pub(crate) fn make_adjustable(&mut self) -> Result<(), ModelError> {
         let n_vocab = self.model().recipe().sizes().n_vocab;
-        for (name, cols) in [(BIAS, n_vocab), (PENALTIES, Penalties::COLS)] {
-            if self.inputs.get(name).is_none() {
-                let shape = Shape::new(&[1, cols])?;
-                self.inputs.create(&Tensor { name: name.into(), shape, dtype: DType::F32, kind: Kind::Input })?;
-            }
-        }
-        Ok(())
+        create(&mut self.inputs, n_vocab, 1)
     }
 
     /// Writes the penalties for a context whose generated tokens start at a position.
@@ -32,9 +38,11 @@ impl Session {
         self.write_input(BIAS, row)
     }
 
+    /// Writes a row for the session's own steps and, in a batch, for those that it takes together with others.
     fn write_input(&mut self, name: &str, row: &[f32]) -> Result<(), ModelError> {
         self.make_adjustable()?;
         let id = self.inputs.get(name).ok_or_else(|| no_storage(name))?;
-        Ok(self.model().backend().write(id, 0, bytemuck::cast_slice(row))?)
+        self.model().backend().write(id, 0, bytemuck::cast_slice(row))?;
+        self.seat.iter().try_for_each(|seat| seat.write_input(name, row))
     }
 }

@@ -71,9 +71,9 @@ pub(crate) struct Told<T> {
 }
 
 impl Told<StorageId> {
-    /// Begins to read the outputs.
-    pub fn begin(self, backend: &dyn Backend) -> Result<Told<ReadId>, Error> {
-        Ok(Told { values: backend.read(self.values, 0, 1)?, ids: backend.read(self.ids, 0, 1)? })
+    /// Begins to read a row of the outputs.
+    pub fn begin(self, row: usize, backend: &dyn Backend) -> Result<Told<ReadId>, Error> {
+        Ok(Told { values: backend.read(self.values, row, 1)?, ids: backend.read(self.ids, row, 1)? })
     }
 }
 

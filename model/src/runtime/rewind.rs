@@ -40,7 +40,7 @@ impl Rewritten {
     /// Adds a state, which is zero, if it is recurrent.
     pub fn add(&mut self, id: StorageId, state: &Tensor, update: Update) -> Result<(), Error> {
         match update {
-            Update::Append => {}
+            Update::Append | Update::ByCaller => {}
             Update::Replace => {
                 let rows = state.shape.rows();
                 let bytes = state.dtype.row_bytes(state.shape.cols())? * rows;

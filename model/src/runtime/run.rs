@@ -445,7 +445,7 @@ impl<'a> Run<'a> {
     fn fetch(&self, program: (usize, Head), first: usize, count: usize) -> Result<Fetch, ModelError> {
         let mark = self.session.pace.as_ref().map(Pace::mark);
         let read = self.backend.read(self.session.history()?, first, count)?;
-        let told = self.session.told(program).map(|told| told.begin(&*self.backend)).transpose()?;
+        let told = self.session.told(program).map(|(told, row)| told.begin(row, &*self.backend)).transpose()?;
         Ok(Fetch { read, first, count, draft: None, told, mark })
     }
 

@@ -9,22 +9,34 @@ use std::task::Poll;
 
 use backend_api::pace::PART_MS;
 use backend_api::run::{Beside, Local};
-use backend_api::{Error, Program, StepParams, StorageId};
+use backend_api::{Error, Kind, Program, StepParams, StorageId, Tensor, TensorId};
 
-use crate::arch::Head;
+use crate::arch::{BEST, Head, OutputRows, PROBABILITIES};
 use crate::error::ModelError;
+use crate::runtime::inputs;
 use crate::runtime::load::Model;
+use crate::runtime::log_probs::Told;
 use crate::runtime::storages::{Storages, no_storage};
 
 /// State that the sessions of a batch share.
 pub(crate) struct Shared {
     // Programs are dropped before the storages that they are bound to.
-    programs: RefCell<HashMap<(usize, Head), Box<dyn Program>>>,
+    programs: RefCell<HashMap<(usize, Head), Compiled>>,
     steps: RefCell<Steps>,
+    /// Rows that requests write, one for each sequence; made for the first request that has any.
+    inputs: RefCell<Storages>,
     states: Storages,
     model: Rc<Model>,
     sequences: usize,
     capacity: usize,
+}
+
+/// A program of batched steps.
+pub(crate) struct Compiled {
+    pub program: Box<dyn Program>,
+    /// Outputs with the chosen tokens' probabilities.
+    told: Option<Told<StorageId>>,
+    _outputs: Storages,
 }
 
 /// Coordination of batched steps.
@@ -39,6 +51,8 @@ struct Steps {
     outcome: Option<Error>,
     taken: u64,
     rows: u64,
+    /// Outputs with the probabilities of sequences' last tokens, and the row of each.
+    told: HashMap<usize, (Told<StorageId>, usize)>,
     /// Sequences whose prompts wait for their next part, in their order, and the one whose turn it is. One of them has a
     /// part after each step.
     prompts: VecDeque<usize>,
@@ -66,7 +80,8 @@ impl Shared {
     /// Makes the state of so many sequences, whose states have room for so many positions each.
     pub fn new(model: Rc<Model>, states: Storages, capacity: usize, sequences: usize) -> Shared {
         let (programs, steps) = (RefCell::default(), RefCell::default());
-        Shared { programs, steps, states, model, sequences, capacity }
+        let inputs = RefCell::new(Storages::new(model.backend().clone()));
+        Shared { programs, steps, inputs, states, model, sequences, capacity }
     }
 
     /// Returns the storage of a state of all sequences.
@@ -80,13 +95,27 @@ impl Shared {
         (steps.taken, steps.rows)
     }
 
-    fn compile(&self, rows: usize, head: Head) -> Result<Box<dyn Program>, ModelError> {
+    fn compile(&self, rows: usize, head: Head) -> Result<Compiled, ModelError> {
         let (model, backend) = (&self.model, self.model.backend());
+        if head.is_adjusted() {
+            self.make_adjustable()?;
+        }
         let plan = backend.plan(model.recipe().graph_of_sequences(rows, head, self.capacity, self.sequences)?)?;
-        let storage = |name: &str| model.weight(name).or_else(|| self.states.get(name)).ok_or_else(|| no_storage(name));
-        let externals = plan.graph().externals();
-        let bound = externals.map(|(_, tensor)| storage(&tensor.name)).collect::<Result<Vec<StorageId>, Error>>()?;
-        Ok(backend.compile(&plan, &bound)?)
+        let (inputs, mut outputs) = (self.inputs.borrow(), Storages::new(backend.clone()));
+        let known = |name: &str| model.weight(name).or_else(|| self.states.get(name)).or_else(|| inputs.get(name));
+        let storage = |(_, tensor): (TensorId, &Tensor)| match tensor.kind {
+            Kind::Output => outputs.create(tensor),
+            _ => known(&tensor.name).ok_or_else(|| no_storage(&tensor.name)),
+        };
+        let bound = plan.graph().externals().map(storage).collect::<Result<Vec<StorageId>, Error>>()?;
+        let program = backend.compile(&plan, &bound)?;
+        let told = outputs.get(PROBABILITIES).zip(outputs.get(BEST)).map(|(values, ids)| Told { values, ids });
+        Ok(Compiled { program, told, _outputs: outputs })
+    }
+
+    /// Creates the rows that adjust logits, unless they exist.
+    fn make_adjustable(&self) -> Result<(), ModelError> {
+        inputs::create(&mut self.inputs.borrow_mut(), self.model.recipe().sizes().n_vocab, self.sequences)
     }
 
     /// Returns the rows of the program for so many sequences. A device computes as many rows as it has units for, whatever the
@@ -109,27 +138,29 @@ impl Shared {
         &self,
         texts: usize,
         head: Head,
-        with: impl FnOnce(&mut dyn Program) -> Result<T, ModelError>,
+        with: impl FnOnce(&mut Compiled) -> Result<T, ModelError>,
     ) -> Result<T, ModelError> {
         let rows = self.rows_for(texts);
         let mut programs = self.programs.borrow_mut();
-        with(&mut **match programs.entry((rows, head)) {
+        with(match programs.entry((rows, head)) {
             Entry::Occupied(known) => known.into_mut(),
             Entry::Vacant(new) => new.insert(self.compile(rows, head)?),
         })
     }
 
-    /// Takes the step that all sessions wait for.
+    /// Takes the step that all sessions wait for: one for each head.
     fn step(&self) -> Result<(), ModelError> {
         let mut steps = self.steps.borrow_mut();
-        let waiting = std::mem::take(&mut steps.waiting);
-        for head in [Head::GREEDY, Head::SAMPLE] {
-            let runs: Vec<StepParams> = waiting.iter().filter(|one| one.0 == head).map(|one| one.1).collect();
-            if runs.is_empty() {
-                continue;
-            }
-            self.with_program(runs.len(), head, |program| Ok(program.steps(&runs)?))?;
-            (steps.taken, steps.rows) = (steps.taken + 1, steps.rows + runs.len() as u64);
+        let mut waiting = std::mem::take(&mut steps.waiting);
+        while let Some(&(head, _)) = waiting.first() {
+            let now: Vec<StepParams> = waiting.extract_if(.., |one| one.0 == head).map(|one| one.1).collect();
+            let told = self.with_program(now.len(), head, |compiled| {
+                compiled.program.steps(&now)?;
+                Ok(compiled.told)
+            })?;
+            let rows = now.iter().enumerate().filter_map(|(row, one)| Some((one.sequence as usize, (told?, row))));
+            steps.told.extend(rows);
+            (steps.taken, steps.rows) = (steps.taken + 1, steps.rows + now.len() as u64);
         }
         Ok(())
     }
@@ -150,12 +181,24 @@ impl Seat {
 
     /// Takes part in steps with this head, if sequences can be batched with it.
     pub fn join(&self, head: Head) -> Option<Joined> {
-        if head != Head::GREEDY && head != Head::SAMPLE {
+        if head.rows != OutputRows::Last || head.token.is_none() {
             return None;
         }
         self.joined.set(true);
         self.shared.steps.borrow_mut().joined += 1;
         Some(Joined { shared: self.shared.clone(), joined: self.joined.clone() })
+    }
+
+    /// Writes a row of the sequence that its steps read.
+    pub fn write_input(&self, name: &str, row: &[f32]) -> Result<(), ModelError> {
+        self.shared.make_adjustable()?;
+        let id = self.shared.inputs.borrow().get(name).ok_or_else(|| no_storage(name))?;
+        Ok(self.shared.model.backend().write(id, self.sequence, bytemuck::cast_slice(row))?)
+    }
+
+    /// Returns the outputs with the probabilities of the last token, and the row in them.
+    pub fn told(&self) -> Option<(Told<StorageId>, usize)> {
+        self.shared.steps.borrow().told.get(&self.sequence).copied()
     }
 
     /// Returns whether it takes part, and is not alone.

@@ -78,7 +78,9 @@ pub struct Session {
     prompt_rows: usize,
     pub(crate) pace: Option<Pace>,
     /// Its slot in a batch, which owns the memory of its states.
-    seat: Option<Seat>,
+    pub(crate) seat: Option<Seat>,
+    /// Outputs with the chosen token's probabilities, and the row, if the last step was taken together with others.
+    told_together: Option<(Told<StorageId>, usize)>,
     /// The draft model.
     pub(crate) drafter: Option<Box<dyn DraftSource>>,
 }
@@ -147,6 +149,7 @@ impl Session {
             prompt_rows,
             pace,
             seat,
+            told_together: None,
             drafter: None,
         })
     }
@@ -278,8 +281,11 @@ impl Session {
         if let Some(seat) = self.seat.as_ref().filter(|seat| rows == 1 && seat.is_shared()) {
             self.rewritten.moved_to(position + 1);
             self.steps.push(position, 1, 1);
-            return seat.advance(head, params).await;
+            seat.advance(head, params).await?;
+            self.told_together = seat.told().filter(|_| head.log_probs);
+            return Ok(());
         }
+        self.told_together = None;
         self.reserve(position + rows, position, host).await?;
         self.prepare(rows, head)?;
         self.rewritten.moved_to(position + params.rows as usize);
@@ -335,9 +341,9 @@ impl Session {
         self.programs.get(&program)?.output
     }
 
-    /// Returns the storages of the chosen token's probabilities.
-    pub(crate) fn told(&self, program: (usize, Head)) -> Option<Told<StorageId>> {
-        self.programs.get(&program)?.told
+    /// Returns the storages of the chosen token's probabilities after a step, and the row in them.
+    pub(crate) fn told(&self, program: (usize, Head)) -> Option<(Told<StorageId>, usize)> {
+        self.told_together.or_else(|| Some((self.programs.get(&program)?.told?, 0)))
     }
 
     /// Waits until all programs are compiled and the device has finished all work.

@@ -317,9 +317,9 @@ impl StageSession {
             return Err(ModelError::NotANumber { position: position - 1, fault: None });
         }
         let log_prob = match self.session.told(program) {
-            Some(told) => {
+            Some((told, row)) => {
                 let sizes = (MAX_TOP.min(n_vocab), self.choosing.top);
-                Some(told.begin(backend)?.finish(sizes, id, backend, host).await?)
+                Some(told.begin(row, backend)?.finish(sizes, id, backend, host).await?)
             }
             None => None,
         };

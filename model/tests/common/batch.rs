@@ -5,7 +5,7 @@ use std::future::poll_fn;
 use std::task::{Poll, Waker};
 
 use super::*;
-use anygpu_model::{Batch, Sampling};
+use anygpu_model::{Adjust, AllowFuture, Batch, Constraint, Sampling};
 use backend_api::Pace;
 use backend_api::run::{Host, Local, join};
 
@@ -98,6 +98,82 @@ pub fn batch(name: &str, kv_cache: &str, count: usize, backend: &Rc<dyn Backend>
     let memory = backend.stats().memory;
     drop(Batch::new(model.clone(), count).unwrap());
     assert_eq!(backend.stats().memory, memory, "memory of a batch");
+}
+
+/// A constraint: the ids of an answer are, one after another, 0, 1 and 2 modulo 3.
+#[derive(Debug)]
+struct Counted;
+
+impl Constraint for Counted {
+    fn allow<'a>(&'a self, answer: &'a [u32], tokens: &'a mut [u32]) -> AllowFuture<'a> {
+        Box::pin(async move {
+            let may = (0..32 * tokens.len()).filter(|id| id % 3 == answer.len() % 3);
+            may.for_each(|id| tokens[id / 32] |= 1 << (id % 32));
+            Ok(false)
+        })
+    }
+
+    fn source(&self) -> &str {
+        "counted"
+    }
+}
+
+/// Whatever requests ask for, they advance in the steps of the others, and have the tokens, log probabilities and states that
+/// each has alone, bit for bit.
+pub fn requests_together(name: &str, backend: &Rc<dyn Backend>) {
+    if backend.info().batch_rows == 1 {
+        return;
+    }
+    let (model, host) = (model(name, "f32", N_CTX, backend), NativeHost::default());
+    let (n_vocab, count, new) = (model.recipe().sizes().n_vocab as u32, 8, 14);
+    let prompts: Vec<Vec<u32>> = (0..count)
+        .map(|i| (0..5 + 6 * (i % 3)).map(|at| (at * (3 + i) + i) as u32 % n_vocab).collect())
+        .collect();
+    let options = |i: usize| {
+        let (repetition_penalty, presence_penalty, min_p) = (1.0 + 0.2 * (i % 3) as f32, 0.5, 0.02 * i as f32);
+        let adjust =
+            Adjust { repetition_penalty, presence_penalty, min_p, logit_bias: vec![(i as u32, 2.0)], ..Adjust::default() };
+        GenerateOptions {
+            max_tokens: Some(new),
+            sampling: match i % 2 {
+                0 => Sampling::Greedy,
+                _ => Sampling::Random { temperature: 1.1, top_k: 0, top_p: 0.95, seed: i as u64 },
+            },
+            adjust: if i < 4 { adjust } else { Adjust::default() },
+            constraint: matches!(i, 2 | 3 | 5).then(|| -> Rc<dyn Constraint> { Rc::new(Counted) }),
+            log_probs: matches!(i, 3 | 6 | 7).then_some(3),
+            stop_tokens: Some(Vec::new()),
+            draft_max: Some(0),
+            ..Default::default()
+        }
+    };
+    let answer = async |session: &mut Session, i: usize| {
+        let (prompt, options) = (&prompts[i], options(i));
+        let found = session.generate_after(prompt, &options, None, &host, &mut |_| {}).await.unwrap();
+        let text = [&prompt[..], &found.tokens].concat();
+        (found.tokens, found.log_probs, session.export(&text, 0, &host).await.unwrap())
+    };
+    let alone: Vec<_> = (0..count).map(|i| block_on(answer(&mut Session::new(model.clone()).unwrap(), i))).collect();
+    for i in [2, 3, 5] {
+        let counts = alone[i].0.iter().enumerate().all(|(at, id)| *id as usize % 3 == at % 3);
+        assert!(counts, "{name}: text {i} is {:?}", alone[i].0);
+    }
+    let mut batch = Batch::new(model.clone(), count).unwrap();
+    let answer = &answer;
+    // In the second round, each slot has rows of another request.
+    for round in 0..2 {
+        let before = batch.steps();
+        let each = batch.sessions_mut().iter_mut().enumerate();
+        let all = each.map(|(i, session)| -> Local<'_, _> { Box::pin(answer(session, (i + round) % count)) }).collect();
+        for (i, found) in block_on(join(all)).iter().enumerate() {
+            let i = (i + round) % count;
+            assert_eq!((&found.0, &found.1), (&alone[i].0, &alone[i].1), "{name}: text {i}");
+            assert!(found.2 == alone[i].2, "{name}: other states of text {i}");
+        }
+        // The first token of each comes with its prompt, and a text that is alone for a while has steps of its own.
+        let (rows, all) = ((batch.steps().1 - before.1) as usize, count * (new - 1));
+        assert!(rows > all / 2 && rows <= all, "{name}: {rows} rows of {all}");
+    }
 }
 
 /// Long prompts are computed in parts in turn, and after each part the others have a step. Nobody's text changes.

@@ -145,6 +145,7 @@ fn texts_that_share_programs() {
         common::batch("gpt2-tiny", "f32", 5, &backend);
         common::no_batch("lfm2-tiny", &backend);
         common::prompt_beside("gpt2-tiny", &backend);
+        common::requests_together("gpt2-tiny", &backend);
         common::sequences("gpt2-tiny", &backend);
         common::sequences("qwen3-d32", &backend);
     }
