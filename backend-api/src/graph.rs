@@ -4,6 +4,7 @@ use crate::error::Error;
 use crate::format::Format;
 use crate::op::Op;
 use crate::tensor::{DType, Kind, Shape, Tensor, Update};
+use std::borrow::Cow;
 use std::fmt;
 use std::sync::atomic::{AtomicU32, Ordering};
 
@@ -92,6 +93,19 @@ impl Graph {
         let tensor = self.tensor(id);
         let all = tensor.shape.dims().next().unwrap_or(0);
         if matches!(tensor.kind, Kind::State(_)) { all / self.sequences } else { all }
+    }
+
+    /// A tensor as the operators have it: of a state, the part of one sequence.
+    fn of_one(&self, id: TensorId) -> Cow<'_, Tensor> {
+        let tensor = &self.tensors[id.index()];
+        if self.sequences == 1 || !matches!(tensor.kind, Kind::State(_)) {
+            return Cow::Borrowed(tensor);
+        }
+        let mut dims: Vec<usize> = tensor.shape.dims().collect();
+        dims.iter_mut().take(1).for_each(|rows| *rows = self.rows_of_one(id));
+        // Fewer rows than those of a shape that there is.
+        let shape = Shape::new(&dims).unwrap_or(tensor.shape);
+        Cow::Owned(Tensor { shape, ..tensor.clone() })
     }
 
     /// Whether rows are to be rounded as a step of one row rounds them.
@@ -189,7 +203,8 @@ impl Graph {
         for id in inputs {
             self.check(*id).map_err(|e| Error::Invalid(format!("{}: {e}", op.name())))?;
         }
-        let operands: Vec<&Tensor> = inputs.iter().map(|id| &self.tensors[id.index()]).collect();
+        let operands: Vec<Cow<'_, Tensor>> = inputs.iter().map(|id| self.of_one(*id)).collect();
+        let operands: Vec<&Tensor> = operands.iter().map(AsRef::as_ref).collect();
         let described = || {
             let list: Vec<String> = operands.iter().map(|t| t.to_string()).collect();
             format!("{}({})", op.name(), list.join(", "))

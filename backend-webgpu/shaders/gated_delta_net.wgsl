@@ -5,6 +5,7 @@
 //!include lib/unary.wgsl
 //!end
 //!include lib/lanes.wgsl
+//!include lib/walk.wgsl
 
 @compute @workgroup_size(WG)
 fn main(
@@ -19,14 +20,16 @@ fn main(
     let mine = min(channel, p.channels - 1u);
     let head = mine / p.dv;
     let head_k = HEAD_K;
-    let first = mine * p.dk;
+    let begin = walk_begin(wid.z);
+    let end = walk_end(wid.z, p.rows);
+    let first = (before_sequence(begin, p.channels) + mine) * p.dk;
     var own: array<f32, PER>;
     for (var i = 0u; i < PER; i++) {
         let at = part + i * LANES;
         own[i] = select(0.0, state[first + min(at, p.dk - 1u)], at < p.dk && channel < p.channels);
     }
-    let real = min(step.rows, p.rows);
-    for (var row = 0u; row < real; row++) {
+    let real = min(step.rows, end);
+    for (var row = begin; row < real; row++) {
         let q_at = row * p.q_cols + p.q_start + head_k * p.dk;
         let k_at = row * p.k_cols + p.k_start + head_k * p.dk;
         let g_at = row * p.g_cols + p.g_start + head * p.gates;
@@ -70,10 +73,10 @@ fn main(
     if (channel >= p.channels) {
         return;
     }
-    for (var i = part; i < p.dk; i += LANES) {
+    for (var i = part; i < p.dk && begin < real; i += LANES) {
         state[first + i] = own[i / LANES];
     }
-    for (var row = real + part; row < p.rows; row += LANES) {
+    for (var row = max(real, begin) + part; row < end; row += LANES) {
         out[row * p.channels + mine] = 0.0;
     }
 }

@@ -2,6 +2,7 @@
 // walks down a channel with the last values of it at hand. The state is read before it is written, by the same
 // invocation.
 //!include lib/unary.wgsl
+//!include lib/walk.wgsl
 
 @compute @workgroup_size(WG)
 fn main(
@@ -15,15 +16,19 @@ fn main(
         return;
     }
     let real = min(step.rows, p.rows);
+    let begin = walk_begin(wid.z);
+    let end = walk_end(wid.z, p.rows);
+    let last = min(real, end);
+    let before = before_sequence(begin, TAPS - 1u) * p.cols;
     var taps: array<f32, TAPS>;
     var seen: array<f32, TAPS>;
     for (var j = 0u; j < TAPS; j++) {
         taps[j] = kernel[c * TAPS + j];
     }
     for (var j = 1u; j < TAPS; j++) {
-        seen[j] = state[(j - 1u) * p.cols + c];
+        seen[j] = state[before + (j - 1u) * p.cols + c];
     }
-    for (var row = 0u; row < p.rows; row++) {
+    for (var row = begin; row < end; row++) {
         var sum = 0.0;
         for (var j = 1u; j < TAPS; j++) {
             seen[j - 1u] = seen[j];
@@ -44,9 +49,9 @@ fn main(
 //!end
         out[row * p.cols + c] = sum;
         // The rows from here on are not real.
-        if (row + 1u == real) {
+        if (row + 1u == last) {
             for (var j = 1u; j < TAPS; j++) {
-                state[(j - 1u) * p.cols + c] = seen[j];
+                state[before + (j - 1u) * p.cols + c] = seen[j];
             }
         }
     }

@@ -2,6 +2,7 @@
 // its state at hand, and walk down the rows. The state is read before it is written, by the same invocation.
 //!include lib/unary.wgsl
 //!include lib/lanes.wgsl
+//!include lib/walk.wgsl
 
 @compute @workgroup_size(WG)
 fn main(
@@ -16,14 +17,16 @@ fn main(
     let mine = min(channel, p.channels - 1u);
     let head = mine / p.head_dim;
     let mix = head / p.group_heads * p.n;
-    let first = mine * p.n;
+    let begin = walk_begin(wid.z);
+    let end = walk_end(wid.z, p.rows);
+    let first = (before_sequence(begin, p.channels) + mine) * p.n;
     var own: array<f32, PER>;
     for (var i = 0u; i < PER; i++) {
         let at = part + i * LANES;
         own[i] = select(0.0, state[first + min(at, p.n - 1u)], at < p.n && channel < p.channels);
     }
-    let real = min(step.rows, p.rows);
-    for (var row = 0u; row < real; row++) {
+    let real = min(step.rows, end);
+    for (var row = begin; row < real; row++) {
         let value = X[row * p.x_cols + p.x_start + mine];
         var pace = DT[row * p.dt_cols + p.dt_start + head];
 //!if BIAS
@@ -54,10 +57,10 @@ fn main(
     if (channel >= p.channels) {
         return;
     }
-    for (var i = part; i < p.n; i += LANES) {
+    for (var i = part; i < p.n && begin < real; i += LANES) {
         state[first + i] = own[i / LANES];
     }
-    for (var row = real + part; row < p.rows; row += LANES) {
+    for (var row = max(real, begin) + part; row < end; row += LANES) {
         out[row * p.channels + mine] = 0.0;
     }
 }

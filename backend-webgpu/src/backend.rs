@@ -528,7 +528,7 @@ impl Backend for WebGpu {
         if !is_state || !begin.is_multiple_of(align) {
             let name = &whole.desc.name;
             let why = format!("rows {first_row}+{rows} of {name} begin at byte {begin}, not at a multiple of {align}");
-            return Err(Error::Invalid(format!("{why}; use a context that is a multiple of 64 tokens")));
+            return Err(Error::Invalid(format!("{why}; run one text after another")));
         }
         let mut dims: Vec<usize> = whole.desc.shape.dims().collect();
         dims.iter_mut().take(1).for_each(|dim| *dim = rows);

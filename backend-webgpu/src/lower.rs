@@ -70,6 +70,14 @@ impl Node<'_> {
         if matches!(state.kind, Kind::State(_)) { rows / self.sequences } else { rows }
     }
 
+    /// A kernel that walks down rows with a state at hand: a row by itself where each is of a sequence of its own.
+    fn each_apart(&self, mut kernel: Kernel, rows: usize) -> Kernel {
+        if self.sequences > 1 {
+            kernel.grid[2] = rows as u32;
+        }
+        kernel
+    }
+
     /// Whether so many rows of x go through the kernels of one row.
     fn is_few(&self, rows: usize) -> bool {
         rows == 1 || self.alike && rows <= FEW
@@ -160,7 +168,7 @@ fn lower(form: &Form, node: &Node<'_>) -> Result<Vec<Kernel>, Unsupported> {
 /// Whether rows may be of different sequences: what goes from row to row of one, or takes its last, is not made for that.
 fn is_by_row(form: &Form) -> bool {
     let op = match form {
-        Form::Conv(_) | Form::Scan(_) | Form::Delta(_) | Form::ArgMaxAppend(_) => return false,
+        Form::ArgMaxAppend(_) => return false,
         Form::Op(op) => op,
         _ => return true,
     };
@@ -168,7 +176,7 @@ fn is_by_row(form: &Form) -> bool {
         Op::Append(op) => op.at != At::Next,
         Op::GetRows(op) => !matches!(op.index, Index::First | Index::Last),
         Op::Attention(op) => op.masking.cached && op.masking.causal && !op.masking.explicit,
-        Op::Penalize(_) | Op::ShortConv(_) | Op::SsmScan(_) | Op::GatedDeltaNet(_) | Op::Softmax(_) => false,
+        Op::Softmax(op) => !(op.masking.cached || op.masking.causal || op.masking.explicit),
         _ => true,
     }
 }

@@ -23,7 +23,7 @@ files! {
     "conv2d", "im2col", "resize", "solve_triangular",
     "lib/best", "lib/bytes", "lib/decode", "lib/dot16", "lib/dots", "lib/drawn", "lib/experts", "lib/few", "lib/finite", "lib/gated", "lib/group", "lib/index", "lib/join", "lib/keys", "lib/lanes", "lib/masking",
     "lib/parts", "lib/position", "lib/products", "lib/put", "lib/ready", "lib/reduce", "lib/rotate", "lib/row", "lib/rows", "lib/rows32", "lib/splits", "lib/step", "lib/sum", "lib/tanh", "lib/tile_float",
-    "lib/together", "lib/unary",
+    "lib/together", "lib/unary", "lib/walk",
     "codec/levels", "format/dense", "format/entries", "format/floats", "format/grid", "format/levels", "format/linear", "format/packed", "format/quads", "format/digits", "format/scales", "format/trits", "format/whole",
     "integer/grid", "integer/levels", "integer/linear", "integer/trits",
     "argsort", "argsort_merge", "clamp", "cumsum", "repeat", "sum", "tri", "xielu", "lib/sort_key",

@@ -325,9 +325,16 @@ macro_rules! backends {
                 common::batch("qwen3-d32", "f16", 12, &backend);
                 common::batch("gemma3-swa", "q8_0", 5, &backend);
                 common::batch("gpt-oss-mxfp4", "f32", 5, &backend);
-                common::no_batch("lfm2-tiny", &backend);
                 common::prompt_beside("gpt2-tiny", &backend);
                 common::requests_together("gpt2-tiny", &backend);
+            }
+
+            #[test]
+            fn states_that_advance_together() {
+                let Some(backend) = $open else { return };
+                common::states_apart(&*backend);
+                common::batch("qwen35-tiny", "f32", 5, &backend);
+                common::no_batch("lfm2-tiny", &backend);
             }
 
             #[test]

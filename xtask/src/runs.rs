@@ -130,6 +130,7 @@ macro_rules! on_gpus {
             "webgpu_native::texts_that_share_programs",
             "webgpu_native::texts_that_are_drafted",
             "webgpu_native::texts_that_advance_together",
+            "webgpu_native::states_that_advance_together",
             "webgpu_native::chains_of_stages",
             "webgl_packed::gemma4_with_inputs_for_each_block",
             "webgl_packed::phi3_with_fused_projections_and_two_lists_of_factors",

@@ -13,7 +13,7 @@
 //! (repetition); the reference of OpenAI's API (presence, frequency and bias).
 
 use super::describe::{Describe, F32, Output, arity, ensure, floats};
-use crate::tensor::{DType, Kind, Tensor, Update};
+use crate::tensor::{DType, Tensor};
 
 /// See the [module page](self).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -54,14 +54,9 @@ impl Penalties {
     /// Whether a tensor can be the operand.
     pub(super) fn fit(tensor: &Tensor) -> Result<(), String> {
         floats(&[tensor])?;
-        let fits = is_of_each(tensor) && tensor.shape.cols() == Penalties::COLS;
+        let fits = tensor.shape.rows() == 1 && tensor.shape.cols() == Penalties::COLS;
         ensure(fits, || format!("penalties must be [1, {}], not {}", Penalties::COLS, tensor.shape))
     }
-}
-
-/// Whether a tensor is one row, or a state with one of each sequence.
-fn is_of_each(tensor: &Tensor) -> bool {
-    tensor.shape.rows() == 1 || tensor.kind == Kind::State(Update::ByCaller)
 }
 
 impl Describe for Penalize {
@@ -74,7 +69,7 @@ impl Describe for Penalize {
         let is_history = history.dtype == DType::I32 && history.shape.rank() == 1;
         ensure(is_history, || "the history must be [n_ctx] of i32".into())?;
         ensure(logits.shape.rank() == 2, || "logits must be [rows, n]".into())?;
-        let fits = is_of_each(bias) && bias.shape.cols() == logits.shape.cols();
+        let fits = bias.shape.rows() == 1 && bias.shape.cols() == logits.shape.cols();
         ensure(fits, || format!("the bias must be [1, {}], not {}", logits.shape.cols(), bias.shape))?;
         Penalties::fit(penalties)?;
         Ok(vec![Output::New(logits.shape, DType::F32)])

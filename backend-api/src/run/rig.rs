@@ -139,6 +139,13 @@ impl<'a> Rig<'a> {
         self.program.step(params)
     }
 
+    /// Submits one step of several sequences.
+    ///
+    /// *Errors*: what the backend returns.
+    pub fn steps(&mut self, runs: &[StepParams]) -> Result<(), Error> {
+        self.program.steps(runs)
+    }
+
     /// Submits one step in parts that cost no more than `most` each, where kernels can be cut so far, and tells how
     /// many there were.
     ///

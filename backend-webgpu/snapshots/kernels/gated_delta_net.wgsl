@@ -205,6 +205,21 @@ fn lanes_end(lane: u32, begun: vec3<f32>) -> vec3<f32> {
     }
     return sum;
 }
+fn position_of(row: u32) -> u32 {
+    return step.position + row;
+}
+
+fn before_sequence(row: u32, capacity: u32) -> u32 {
+    return 0u;
+}
+
+fn walk_begin(z: u32) -> u32 {
+    return 0u;
+}
+
+fn walk_end(z: u32, rows: u32) -> u32 {
+    return rows;
+}
 
 @compute @workgroup_size(64u)
 fn main(
@@ -218,14 +233,16 @@ fn main(
     let mine = min(channel, p.channels - 1u);
     let head = mine / p.dv;
     let head_k = head % p.heads_k;
-    let first = mine * p.dk;
+    let begin = walk_begin(wid.z);
+    let end = walk_end(wid.z, p.rows);
+    let first = (before_sequence(begin, p.channels) + mine) * p.dk;
     var own: array<f32, 9u>;
     for (var i = 0u; i < 9u; i++) {
         let at = part + i * 4u;
         own[i] = select(0.0, state[first + min(at, p.dk - 1u)], at < p.dk && channel < p.channels);
     }
-    let real = min(step.rows, p.rows);
-    for (var row = 0u; row < real; row++) {
+    let real = min(step.rows, end);
+    for (var row = begin; row < real; row++) {
         let q_at = row * p.q_cols + p.q_start + head_k * p.dk;
         let k_at = row * p.k_cols + p.k_start + head_k * p.dk;
         let g_at = row * p.g_cols + p.g_start + head * p.gates;
@@ -261,10 +278,10 @@ fn main(
     if (channel >= p.channels) {
         return;
     }
-    for (var i = part; i < p.dk; i += 4u) {
+    for (var i = part; i < p.dk && begin < real; i += 4u) {
         state[first + i] = own[i / 4u];
     }
-    for (var row = real + part; row < p.rows; row += 4u) {
+    for (var row = max(real, begin) + part; row < end; row += 4u) {
         out[row * p.channels + mine] = 0.0;
     }
 }

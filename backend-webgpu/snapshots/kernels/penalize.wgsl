@@ -24,6 +24,13 @@ struct Params {
 @group(0) @binding(5) var<storage, read> penalties: array<f32>;
 @group(0) @binding(6) var<storage, read_write> out: array<f32>;
 
+fn position_of(row: u32) -> u32 {
+    return step.position + row;
+}
+
+fn before_sequence(row: u32, capacity: u32) -> u32 {
+    return 0u;
+}
 
 @compute @workgroup_size(64u)
 fn main(
@@ -39,23 +46,25 @@ fn main(
     let row = i / p.cols;
     let id = i % p.cols;
     let at = select(row, step.rows - 1u, p.rows < 2u);
-    let end = min(step.position + at + 1u, p.n_ctx);
-    let recent_from = end - min(end, u32(penalties[2]));
-    let counted_from = max(end - min(end, u32(penalties[5])), u32(penalties[6]));
+    let end = min(position_of(at) + 1u, p.n_ctx);
+    let before = before_sequence(at, p.n_ctx);
+    let own = before_sequence(at, 8u);
+    let recent_from = end - min(end, u32(penalties[own + 2u]));
+    let counted_from = max(end - min(end, u32(penalties[own + 5u])), u32(penalties[own + 6u]));
     var recent = false;
     var count = 0u;
     for (var t = min(recent_from, counted_from); t < end; t++) {
-        if (history[t] == i32(id)) {
+        if (history[before + t] == i32(id)) {
             recent = recent || t >= recent_from;
             count += select(0u, 1u, t >= counted_from);
         }
     }
     var logit = logits[i];
     if (recent) {
-        logit *= select(penalties[0], penalties[1], logit > 0.0);
+        logit *= select(penalties[own], penalties[own + 1u], logit > 0.0);
     }
     if (count > 0u) {
-        logit -= penalties[3] + f32(count) * penalties[4];
+        logit -= penalties[own + 3u] + f32(count) * penalties[own + 4u];
     }
-    out[i] = logit + bias[id];
+    out[i] = logit + bias[before_sequence(at, p.cols) + id];
 }

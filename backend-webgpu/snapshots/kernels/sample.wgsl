@@ -79,7 +79,7 @@ fn choose(row: u32) -> u32 {
     var kept = n;
     var stayed = 0.0;
     for (var i = 0u; i < n; i++) {
-        if (i > 0u && weight(row, i) < penalties[7]) {
+        if (i > 0u && weight(row, i) < penalties[before_sequence(row, 8u) + 7u]) {
             kept = i;
             break;
         }

@@ -155,6 +155,21 @@ fn unary_trunc(x: f32) -> f32 {
 fn unary_none(x: f32) -> f32 {
     return x;
 }
+fn position_of(row: u32) -> u32 {
+    return step.position + row;
+}
+
+fn before_sequence(row: u32, capacity: u32) -> u32 {
+    return 0u;
+}
+
+fn walk_begin(z: u32) -> u32 {
+    return 0u;
+}
+
+fn walk_end(z: u32, rows: u32) -> u32 {
+    return rows;
+}
 
 @compute @workgroup_size(64u)
 fn main(
@@ -168,15 +183,19 @@ fn main(
         return;
     }
     let real = min(step.rows, p.rows);
+    let begin = walk_begin(wid.z);
+    let end = walk_end(wid.z, p.rows);
+    let last = min(real, end);
+    let before = before_sequence(begin, 4u - 1u) * p.cols;
     var taps: array<f32, 4u>;
     var seen: array<f32, 4u>;
     for (var j = 0u; j < 4u; j++) {
         taps[j] = kernel[c * 4u + j];
     }
     for (var j = 1u; j < 4u; j++) {
-        seen[j] = state[(j - 1u) * p.cols + c];
+        seen[j] = state[before + (j - 1u) * p.cols + c];
     }
-    for (var row = 0u; row < p.rows; row++) {
+    for (var row = begin; row < end; row++) {
         var sum = 0.0;
         for (var j = 1u; j < 4u; j++) {
             seen[j - 1u] = seen[j];
@@ -189,9 +208,9 @@ fn main(
         sum = unary_none(sum);
         sum *= x[row * p.gate_out_cols + p.gate_out_start + c];
         out[row * p.cols + c] = sum;
-        if (row + 1u == real) {
+        if (row + 1u == last) {
             for (var j = 1u; j < 4u; j++) {
-                state[(j - 1u) * p.cols + c] = seen[j];
+                state[before + (j - 1u) * p.cols + c] = seen[j];
             }
         }
     }

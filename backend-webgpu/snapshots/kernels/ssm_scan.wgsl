@@ -203,6 +203,21 @@ fn lanes_end(lane: u32, begun: f32) -> f32 {
     }
     return sum;
 }
+fn position_of(row: u32) -> u32 {
+    return step.position + row;
+}
+
+fn before_sequence(row: u32, capacity: u32) -> u32 {
+    return 0u;
+}
+
+fn walk_begin(z: u32) -> u32 {
+    return 0u;
+}
+
+fn walk_end(z: u32, rows: u32) -> u32 {
+    return rows;
+}
 
 @compute @workgroup_size(64u)
 fn main(
@@ -216,14 +231,16 @@ fn main(
     let mine = min(channel, p.channels - 1u);
     let head = mine / p.head_dim;
     let mix = head / p.group_heads * p.n;
-    let first = mine * p.n;
+    let begin = walk_begin(wid.z);
+    let end = walk_end(wid.z, p.rows);
+    let first = (before_sequence(begin, p.channels) + mine) * p.n;
     var own: array<f32, 16u>;
     for (var i = 0u; i < 16u; i++) {
         let at = part + i * 8u;
         own[i] = select(0.0, state[first + min(at, p.n - 1u)], at < p.n && channel < p.channels);
     }
-    let real = min(step.rows, p.rows);
-    for (var row = 0u; row < real; row++) {
+    let real = min(step.rows, end);
+    for (var row = begin; row < real; row++) {
         let value = x[row * p.x_cols + p.x_start + mine];
         var pace = dt[row * p.dt_cols + p.dt_start + head];
         pace += bias[head];
@@ -249,10 +266,10 @@ fn main(
     if (channel >= p.channels) {
         return;
     }
-    for (var i = part; i < p.n; i += 8u) {
+    for (var i = part; i < p.n && begin < real; i += 8u) {
         state[first + i] = own[i / 8u];
     }
-    for (var row = real + part; row < p.rows; row += 8u) {
+    for (var row = max(real, begin) + part; row < end; row += 8u) {
         out[row * p.channels + mine] = 0.0;
     }
 }

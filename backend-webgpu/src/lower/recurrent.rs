@@ -37,6 +37,7 @@ pub fn conv(op: &Conv, node: &Node<'_>) -> Kernels {
         .word("ACT", format!("unary_{act}"))
         .u("rows", rows)
         .u("cols", cols);
+    let dispatch = node.each_apart(dispatch, rows);
     let dispatch = biased(views(dispatch, node, &all), bias, node).input("kernel", kernel_at, taps);
     Ok(vec![dispatch.output("out", 0, out).output("state", 1, node.outputs[1])])
 }
@@ -68,10 +69,12 @@ pub fn views(mut kernel: Kernel, node: &Node<'_>, views: &[View]) -> Kernel {
 
 /// A kernel whose invocations share rows of `n` numbers of a state of so many rows.
 fn walking(file: &'static str, [channels, n, rows]: [usize; 3], sum: &str, node: &Node<'_>) -> Kernel {
-    let (wg, fewest) = (WG, (rows * n).div_ceil(ROUNDS).next_power_of_two());
+    let walked = if node.sequences > 1 { 1 } else { rows };
+    let (wg, fewest) = (WG, (walked * n).div_ceil(ROUNDS).next_power_of_two());
     let lanes = n.div_ceil(OWN).next_power_of_two().min(node.tuning.vec_lanes).max(fewest).min(wg);
     let kernel = node.reducing(file, grid(channels.div_ceil(wg / lanes)), wg);
-    shared(kernel, lanes, sum, node).word("PER", literal(n.div_ceil(lanes))).u("channels", channels).u("rows", rows)
+    let kernel = shared(kernel, lanes, sum, node).word("PER", literal(n.div_ceil(lanes)));
+    node.each_apart(kernel.u("channels", channels).u("rows", rows), rows)
 }
 
 pub fn ssm_scan(node: &Node<'_>) -> Kernels {

@@ -30,8 +30,9 @@ pub struct Batch {
 impl Batch {
     /// Makes so many empty sessions, each with room for the whole context.
     ///
-    /// *Errors*: fewer than two, or more than the backend's [`batch_rows`](backend_api::BackendInfo::batch_rows); a
-    /// model with recurrent states, or an embedding model; memory, or the device was lost.
+    /// *Errors*: fewer than two, or more than the backend's [`batch_rows`](backend_api::BackendInfo::batch_rows); an
+    /// embedding model; recurrent states so small that a device cannot bind those of a sequence; memory, or the device was
+    /// lost.
     pub fn new(model: Rc<Model>, sequences: usize) -> Result<Batch, ModelError> {
         let (info, recipe) = (model.backend().info(), model.recipe());
         if sequences < 2 || sequences > info.batch_rows {
@@ -42,10 +43,6 @@ impl Batch {
         let n_ctx = recipe.sizes().n_ctx;
         let capacity = n_ctx.next_multiple_of(ROUND);
         let each = recipe.states_for(n_ctx)?;
-        if let Some(spec) = each.iter().find(|spec| spec.update != Update::Append) {
-            let why = format!("steps of this model rewrite {}, so texts cannot advance together", spec.name);
-            return Err(ModelError::Options(why));
-        }
         let specs = recipe.states_of_sequences(capacity, sequences)?;
         // Unsupported models are refused before memory is allocated.
         model.backend().plan(recipe.graph_of_sequences(2, Head::SAMPLE, capacity, sequences)?)?;
@@ -57,7 +54,8 @@ impl Batch {
             for spec in &each {
                 let whole = shared.state(&spec.name).ok_or_else(|| no_storage(&spec.name))?;
                 let rows = spec.shape.first().copied().unwrap_or(0);
-                views.insert(spec.name.clone(), model.backend().view(whole, sequence * capacity, rows)?);
+                let apart = if spec.update == Update::Append { capacity } else { rows };
+                views.insert(spec.name.clone(), model.backend().view(whole, sequence * apart, rows)?);
             }
             Session::with_states(model.clone(), views, n_ctx, Some(Seat::new(shared.clone(), sequence)))
         };

@@ -34,7 +34,7 @@ pub use saved::saved;
 pub use sequences::sequences;
 pub use shift::{overflows, shift};
 pub use stages::stages;
-pub use states::convolution;
+pub use states::{convolution, states_apart};
 pub use turns::{saving, turns};
 
 /// Polls a future until it is ready, without waiting for wakers.

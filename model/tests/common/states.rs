@@ -1,6 +1,6 @@
-//! Test of a recurrent state, on any backend.
+//! Tests of recurrent states, on any backend.
 
-use backend_api::op::ShortConv;
+use backend_api::op::{GatedDeltaNet, Op, ShortConv, SsmScan};
 use backend_api::run::{NativeHost, Rig};
 use backend_api::{Backend, DType, Graph, Kind, StepParams, Update};
 
@@ -52,5 +52,92 @@ pub fn convolution(backend: &dyn Backend) {
         assert_eq!(tail, x[(TOKENS - TAPS + 1) * CHANNELS..], "{pieces:?} in steps of {rows}");
         let error = nmse(&y, &expected);
         assert!(error < 1e-12, "{pieces:?} in steps of {rows}: NMSE {error:.1e}");
+    }
+}
+
+/// An operator with a state of constant size.
+struct Walk {
+    op: Op,
+    /// Rows and columns of the state of a sequence.
+    state: [usize; 2],
+    /// Shapes of the other operands; 0 stands for the rows of a step.
+    others: &'static [&'static [usize]],
+}
+
+fn walks() -> [Walk; 3] {
+    [
+        Walk { op: ShortConv.into(), state: [3, 20], others: &[&[0, 20], &[20, 4]] },
+        Walk { op: SsmScan.into(), state: [12, 7], others: &[&[0, 12], &[0, 4], &[4, 7], &[0, 14], &[0, 14], &[4]] },
+        Walk {
+            op: GatedDeltaNet { grouped: true }.into(),
+            state: [12, 6],
+            others: &[&[0, 12], &[0, 12], &[0, 12], &[0, 4], &[0, 4]],
+        },
+    ]
+}
+
+impl Walk {
+    fn graph(&self, rows: usize, sequences: usize) -> Graph {
+        let mut graph = Graph::new();
+        graph.take_rows_of(sequences);
+        let [each, cols] = self.state;
+        let kind = Kind::State(Update::Replace);
+        let mut operands = vec![graph.external(kind, "state", &[sequences * each, cols], DType::F32).unwrap()];
+        for (i, shape) in self.others.iter().enumerate() {
+            let shape: Vec<usize> = shape.iter().map(|n| if *n == 0 { rows } else { *n }).collect();
+            operands.push(graph.input(format!("x{i}"), &shape, DType::F32).unwrap());
+        }
+        let results = graph.push_multi(self.op.clone(), &operands).unwrap();
+        graph.output(results[0], "y").unwrap();
+        graph
+    }
+
+    /// Writes the other operands: rows that are those of `seeds`, and what does not depend on them.
+    fn write(&self, rig: &Rig<'_>, rows: usize, seeds: &[usize]) {
+        for (i, shape) in self.others.iter().enumerate() {
+            let len: usize = shape.iter().filter(|n| **n > 0).product();
+            let mut all = match shape[0] {
+                0 => seeds.iter().flat_map(|seed| values(10 * seed + i, len)).collect(),
+                _ => values(i, len),
+            };
+            all.resize(if shape[0] == 0 { rows * len } else { len }, 1e4);
+            rig.write(i + 1, bytemuck::cast_slice(&all)).unwrap();
+        }
+    }
+}
+
+/// Where each row is of a sequence of its own, operators with a state have the results and the states that they have for each
+/// sequence alone, bit for bit, and leave the other states as they are.
+pub fn states_apart(backend: &dyn Backend) {
+    const SEQUENCES: usize = 5;
+    const ROWS: usize = 4;
+    if backend.info().batch_rows == 1 {
+        return;
+    }
+    let host = NativeHost::default();
+    for walk in walks() {
+        let (one, name) = (walk.state.iter().product(), walk.op.name());
+        let mut together = Rig::guarded(backend, &walk.graph(ROWS, SEQUENCES)).unwrap();
+        let mut alone = Rig::guarded(backend, &walk.graph(1, 1)).unwrap();
+        let mut states: Vec<Vec<f32>> = (0..SEQUENCES).map(|i| values(100 + i, one)).collect();
+        together.write(0, bytemuck::cast_slice(&states.concat())).unwrap();
+        for (position, order) in [&[3, 0, 4][..], &[4, 1, 3, 0], &[2]].into_iter().enumerate() {
+            let seed = |sequence: usize| 20 + 7 * position + sequence;
+            walk.write(&together, ROWS, &order.iter().map(|i| seed(*i)).collect::<Vec<_>>());
+            let at = |sequence: &usize| StepParams { sequence: *sequence as u32, ..StepParams::at(position as u32, 1) };
+            together.steps(&order.iter().map(at).collect::<Vec<_>>()).unwrap();
+            let found = block_on(together.results(&host)).unwrap();
+            let y = floats(&found[1].bytes);
+            for (row, sequence) in order.iter().enumerate() {
+                alone.write(0, bytemuck::cast_slice(&states[*sequence])).unwrap();
+                walk.write(&alone, 1, &[seed(*sequence)]);
+                alone.step(&StepParams::at(position as u32, 1)).unwrap();
+                let expected = block_on(alone.results(&host)).unwrap();
+                states[*sequence] = floats(&expected[0].bytes);
+                let expected = floats(&expected[1].bytes);
+                assert_eq!(y[row * expected.len()..][..expected.len()], expected, "{name}: row {row}, step {position}");
+            }
+            assert_eq!(floats(&found[0].bytes), states.concat(), "{name}: states after step {position}");
+        }
     }
 }

@@ -143,7 +143,11 @@ fn minilm() {
 fn texts_that_share_programs() {
     for backend in [cpu(false), cpu(true)] {
         common::batch("gpt2-tiny", "f32", 5, &backend);
-        common::no_batch("lfm2-tiny", &backend);
+        for name in ["lfm2-tiny", "mamba-tiny", "mamba2-g2", "qwen35-tiny", "falcon-h1-tiny"] {
+            common::batch(name, "f32", 5, &backend);
+        }
+        common::states_apart(&*backend);
+        common::requests_together("qwen35-tiny", &backend);
         common::prompt_beside("gpt2-tiny", &backend);
         common::requests_together("gpt2-tiny", &backend);
         common::sequences("gpt2-tiny", &backend);
