@@ -5,7 +5,7 @@ use crate::error::Error;
 use crate::graph::Graph;
 use crate::op::{At, Index, Op};
 use crate::step::StepParams;
-use crate::tensor::{Kind, Tensor};
+use crate::tensor::{Kind, Tensor, Update};
 
 /// Limits of the parameters of a step, as follow from the sizes that the nodes were recorded for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -16,15 +16,18 @@ pub struct StepLimits {
     pub tokens: usize,
     /// How many sequences the program was compiled for.
     pub sequences: usize,
-    /// Whether each row is of a sequence of its own.
+    /// Whether each row may be of another sequence.
     pub apart: bool,
+    /// Whether a step has at most one row of a sequence, as each row rewrites its states.
+    pub rewrites: bool,
 }
 
 impl StepLimits {
     /// The limits of a graph that is compiled for so many sequences, unless its rows are of several.
     pub fn of(graph: &Graph, sequences: usize) -> StepLimits {
         let (apart, sequences) = (graph.sequences() > 1, sequences * graph.sequences());
-        let mut limits = StepLimits { rows: usize::MAX, tokens: usize::MAX, sequences, apart };
+        let rewrites = graph.externals().any(|(_, tensor)| tensor.kind == Kind::State(Update::Replace));
+        let mut limits = StepLimits { rows: usize::MAX, tokens: usize::MAX, sequences, apart, rewrites };
         for node in graph.nodes() {
             let dim = |i: usize| {
                 let of_one = |id| Some(graph.rows_of_one(id)).filter(|rows| *rows > 0);
@@ -87,23 +90,25 @@ impl StepLimits {
         Ok(())
     }
 
-    /// Checks what a step takes of several sequences, a row of each.
+    /// Checks what a step takes of several sequences: a row of each, or some at consecutive positions.
     ///
-    /// *Errors*: as [`Self::check`]; more of them than rows, or none; a sequence twice.
+    /// *Errors*: as [`Self::check`]; more rows than the graph was recorded for, or none; rows of a sequence that do not follow
+    /// one another, or that each rewrite its states.
     pub fn check_apart(&self, runs: &[StepParams]) -> Result<(), Error> {
         if runs.is_empty() || runs.len() > self.rows {
             let why = format!("a step of {} sequences is not in 1..={}; compile more rows", runs.len(), self.rows);
             return Err(Error::Invalid(why));
         }
-        runs.iter().try_for_each(|params| self.check(params))?;
-        let is_twice = |at: usize| runs[..at].iter().any(|other| other.sequence == runs[at].sequence);
-        match (0..runs.len()).find(|at| is_twice(*at)) {
-            Some(at) => Err(Error::Invalid(format!(
-                "sequence {} stands twice in a step; give it one row a step",
-                runs[at].sequence
-            ))),
-            None => Ok(()),
+        for (at, now) in runs.iter().enumerate() {
+            self.check(now)?;
+            let before = runs[..at].iter().rfind(|other| other.sequence == now.sequence);
+            if before.is_some_and(|before| self.rewrites || now.position != before.position + 1) {
+                let why =
+                    format!("sequence {} stands twice in a step, again at position {}", now.sequence, now.position);
+                return Err(Error::Invalid(format!("{why}; give it one row a step, or such as follow one another")));
+            }
         }
+        Ok(())
     }
 }
 

@@ -123,10 +123,12 @@ impl Drafts {
         self.unproven == 0 && self.repeats
     }
 
-    /// Returns the next draft, if one fits into `room` rows and is worthwhile.
-    pub fn next(&self, room: usize) -> Option<Vec<u32>> {
-        let rows = self.rows[usize::from(self.right >= SURE && self.rows[1] <= room)];
-        if rows > room || !self.are_due() || self.credit < rows - 1 {
+    /// Returns the next draft, if one fits into `room` rows and is worthwhile. Beside other sequences it has any number of rows,
+    /// elsewhere those of a program.
+    pub fn next(&self, room: usize, is_beside: bool) -> Option<Vec<u32>> {
+        let rows = if is_beside { self.lengths.map(|rows| rows.min(room)) } else { self.rows };
+        let rows = rows[usize::from(self.right >= SURE && rows[1] <= room)];
+        if rows < 2 || rows > room || !self.are_due() || self.credit < rows - 1 {
             return None;
         }
         Some(lookup(&self.text, rows - 1)).filter(|draft| !draft.is_empty())
@@ -197,28 +199,29 @@ mod tests {
         }
         drafts.push(&[2]);
         assert!(drafts.are_due());
-        assert_eq!(drafts.next(99).unwrap(), [3, 1, 2]);
+        assert_eq!(drafts.next(99, false).unwrap(), [3, 1, 2]);
         // A token breaks the repetition, and then the repetition resumes.
         for (token, due) in [(7, false), (1, false), (2, false), (3, false), (1, true)] {
             drafts.push(&[token]);
             assert_eq!(drafts.are_due(), due, "{token}");
         }
-        assert!(drafts.next(3).is_none());
-        assert_eq!(drafts.next(4).unwrap(), [2, 7, 1]);
+        assert!(drafts.next(3, false).is_none());
+        assert_eq!(drafts.next(4, false).unwrap(), [2, 7, 1]);
     }
 
     #[test]
     fn drafts_grow_while_they_are_right_and_end_when_they_are_wrong() {
         let mut drafts = proven(7);
-        assert_eq!(drafts.next(99).unwrap().len(), 3);
+        assert_eq!(drafts.next(99, false).unwrap().len(), 3);
         (0..2).for_each(|_| drafts.judged(3, 3));
-        assert_eq!((drafts.next(99).unwrap().len(), drafts.next(7).unwrap().len()), (7, 3));
+        assert_eq!((drafts.next(99, false).unwrap().len(), drafts.next(7, false).unwrap().len()), (7, 3));
         drafts.judged(7, 2);
-        assert_eq!(drafts.next(99).unwrap().len(), 3);
+        assert_eq!(drafts.next(99, false).unwrap().len(), 3);
         (0..3).for_each(|_| drafts.judged(3, 0));
-        assert!(drafts.next(99).is_none(), "of 16 tokens that may be wrong 14 were");
+        assert!(drafts.next(99, false).is_none(), "of 16 tokens that may be wrong 14 were");
         drafts.push(&[1]);
-        assert_eq!(drafts.next(99).unwrap(), [2, 3, 1]);
+        assert_eq!(drafts.next(99, false).unwrap(), [2, 3, 1]);
+        assert_eq!([1, 2, 3, 9].map(|room| drafts.next(room, true).map_or(0, |draft| draft.len())), [0, 1, 2, 3]);
         assert_eq!((drafts.drafted, drafts.accepted), (22, 8));
     }
 
@@ -227,9 +230,9 @@ mod tests {
         assert!(Drafts::new(vec![1], 0, 0).is_none());
         for (most, short, long) in [(1, 1, 1), (2, 1, 1), (3, 1, 3), (6, 1, 3), (7, 3, 7)] {
             let mut drafts = proven(most);
-            assert_eq!(drafts.next(99).unwrap().len(), short, "{most}");
+            assert_eq!(drafts.next(99, false).unwrap().len(), short, "{most}");
             (0..SURE).for_each(|_| drafts.judged(short, short));
-            assert_eq!(drafts.next(99).unwrap().len(), long, "{most}");
+            assert_eq!(drafts.next(99, false).unwrap().len(), long, "{most}");
         }
     }
 
@@ -241,8 +244,8 @@ mod tests {
         for drafts in [&mut new, &mut again] {
             drafts.push(&[1, 2, 3].repeat(6));
         }
-        assert_eq!((new.next(99), again.next(99).unwrap().len()), (None, 7));
+        assert_eq!((new.next(99, false), again.next(99, false).unwrap().len()), (None, 7));
         new.push(&[1, 2, 3].repeat(16));
-        assert_eq!(new.next(99).unwrap().len(), 7);
+        assert_eq!(new.next(99, false).unwrap().len(), 7);
     }
 }

@@ -1,31 +1,16 @@
 //! Inputs of steps that adjust the probabilities of tokens.
 
-use backend_api::op::Penalties;
-use backend_api::{DType, Kind, Shape, Tensor, Update};
-
 use crate::arch::{BIAS, PENALTIES};
 use crate::error::ModelError;
-use crate::runtime::adjust::Adjust;
+use crate::runtime::adjust::{Adjust, create_rows};
 use crate::runtime::session::Session;
-use crate::runtime::storages::{Storages, no_storage};
-
-/// Creates the rows that steps with adjusted logits read, one for each of so many sequences, unless they exist.
-pub(crate) fn create(inputs: &mut Storages, n_vocab: usize, sequences: usize) -> Result<(), ModelError> {
-    let kind = if sequences > 1 { Kind::State(Update::ByCaller) } else { Kind::Input };
-    for (name, cols) in [(BIAS, n_vocab), (PENALTIES, Penalties::COLS)] {
-        if inputs.get(name).is_none() {
-            let shape = Shape::new(&[sequences, cols])?;
-            inputs.create(&Tensor { name: name.into(), shape, dtype: DType::F32, kind })?;
-        }
-    }
-    Ok(())
-}
+use crate::runtime::storages::no_storage;
 
 impl Session {
     /// Creates the input rows of steps with adjusted logits, unless they exist.
     pub(crate) fn make_adjustable(&mut self) -> Result<(), ModelError> {
         let n_vocab = self.model().recipe().sizes().n_vocab;
-        create(&mut self.inputs, n_vocab, 1)
+        create_rows(&mut self.inputs, n_vocab, 1)
     }
 
     /// Writes the penalties for a context whose generated tokens start at a position.

@@ -157,11 +157,6 @@ impl<'a> Run<'a> {
         !self.session.is_beside()
     }
 
-    /// Goes without drafts: they would delay other sequences that advance in the same steps.
-    pub fn forgo_drafts(&mut self) {
-        self.may_draft = false;
-    }
-
     /// Begins the first stretch.
     async fn prepare(&mut self) -> Result<(), ModelError> {
         let context = self.sequence.context().into_owned();
@@ -346,8 +341,10 @@ impl<'a> Run<'a> {
         }
         // A draft depends on all tokens so far, and a constraint on the last one. So pending steps are awaited first if
         // there may be a draft or if there is a constraint.
-        let drafter = self.session.drafter.as_deref();
-        let may_draft = |drafts: &Drafts| drafts.are_due() || drafter.is_some_and(|drafter| drafter.is_due(drafts));
+        let beside = self.session.rows_beside();
+        let drafter = self.session.drafter.as_deref().filter(|_| beside.is_none());
+        let is_due = |drafts: &Drafts| beside != Some(1) && drafts.are_due();
+        let may_draft = |drafts: &Drafts| is_due(drafts) || drafter.is_some_and(|drafter| drafter.is_due(drafts));
         let follows = self.stretch.drafts.as_ref().is_some_and(may_draft) || self.mask.is_some();
         let awaited = follows && self.stretch.under_way.is_some();
         if !awaited && self.stretch.made < self.stretch.budget && !self.mask().await? {
@@ -421,8 +418,10 @@ impl<'a> Run<'a> {
         let (first, left, sampling) = (begin + made, budget - made, self.sequence.sampling);
         let draft = self.draft(left).await?;
         let rows = draft.as_ref().map_or(1, |draft| draft.tokens.len() + 1);
+        let is_beside = self.session.rows_beside().is_some();
         let (head, steps) = match &draft {
             None => (self.sequence.head, self.interval.steps.min(left)),
+            Some(_) if is_beside => (self.sequence.head, 1),
             Some(_) => (self.sequence.head.of_all_rows(), 1),
         };
         if let Some(draft) = &draft {
@@ -435,6 +434,10 @@ impl<'a> Run<'a> {
         if draft.is_none() {
             self.stretch.made += steps;
             return (steps > 0).then(|| self.fetch((rows, head), first, steps)).transpose();
+        }
+        if is_beside {
+            // The tokens after all rows are in the history already.
+            return Ok(Some(Fetch { draft, ..self.fetch((rows, head), first, rows)? }));
         }
         let chosen = self.session.output((rows, head)).ok_or_else(|| no_storage("chosen tokens"))?;
         let mark = self.session.pace.as_ref().map(Pace::mark);
@@ -452,10 +455,13 @@ impl<'a> Run<'a> {
     /// Makes the next draft that fits into `room` rows, if there is one. Lookup comes first, since it is free.
     async fn draft(&mut self, room: usize) -> Result<Option<Draft>, ModelError> {
         let Some(drafts) = &self.stretch.drafts else { return Ok(None) };
-        if let Some(tokens) = drafts.next(room) {
+        let beside = self.session.rows_beside();
+        if let Some(tokens) = drafts.next(room.min(beside.unwrap_or(room)), beside.is_some()) {
             return Ok(Some(Draft { tokens, is_by_model: false }));
         }
-        let Some(drafter) = self.session.drafter.as_mut().filter(|drafter| drafter.is_due(drafts)) else {
+        // Steps of a draft model would delay the others.
+        let drafter = self.session.drafter.as_mut().filter(|drafter| beside.is_none() && drafter.is_due(drafts));
+        let Some(drafter) = drafter else {
             return Ok(None);
         };
         let choice = (self.sequence.head, &self.sequence.sampling);

@@ -13,7 +13,7 @@ use backend_api::{Error, Kind, Program, StepParams, StorageId, Tensor, TensorId}
 
 use crate::arch::{BEST, Head, OutputRows, PROBABILITIES};
 use crate::error::ModelError;
-use crate::runtime::inputs;
+use crate::runtime::adjust::create_rows;
 use crate::runtime::load::Model;
 use crate::runtime::log_probs::Told;
 use crate::runtime::storages::{Storages, no_storage};
@@ -115,7 +115,7 @@ impl Shared {
 
     /// Creates the rows that adjust logits, unless they exist.
     fn make_adjustable(&self) -> Result<(), ModelError> {
-        inputs::create(&mut self.inputs.borrow_mut(), self.model.recipe().sizes().n_vocab, self.sequences)
+        create_rows(&mut self.inputs.borrow_mut(), self.model.recipe().sizes().n_vocab, self.sequences)
     }
 
     /// Returns the rows of the program for so many sequences. A device computes as many rows as it has units for, whatever the
@@ -148,22 +148,31 @@ impl Shared {
         })
     }
 
-    /// Takes the step that all sessions wait for: one for each head.
+    /// Takes the step that all sessions wait for: one for each head, or several where it has more rows than the backend takes.
     fn step(&self) -> Result<(), ModelError> {
         let mut steps = self.steps.borrow_mut();
         let mut waiting = std::mem::take(&mut steps.waiting);
+        let most = self.model.backend().info().batch_rows;
         while let Some(&(head, _)) = waiting.first() {
-            let now: Vec<StepParams> = waiting.extract_if(.., |one| one.0 == head).map(|one| one.1).collect();
-            let told = self.with_program(now.len(), head, |compiled| {
-                compiled.program.steps(&now)?;
-                Ok(compiled.told)
-            })?;
-            let rows = now.iter().enumerate().filter_map(|(row, one)| Some((one.sequence as usize, (told?, row))));
-            steps.told.extend(rows);
-            (steps.taken, steps.rows) = (steps.taken + 1, steps.rows + now.len() as u64);
+            let now = waiting.extract_if(.., |one| one.0 == head).flat_map(|one| rows_of(one.1));
+            for rows in now.collect::<Vec<StepParams>>().chunks(most) {
+                let told = self.with_program(rows.len(), head, |compiled| {
+                    compiled.program.steps(rows)?;
+                    Ok(compiled.told)
+                })?;
+                let places =
+                    rows.iter().enumerate().filter_map(|(row, one)| Some((one.sequence as usize, (told?, row))));
+                steps.told.extend(places);
+                (steps.taken, steps.rows) = (steps.taken + 1, steps.rows + rows.len() as u64);
+            }
         }
         Ok(())
     }
+}
+
+/// Returns the rows of a sequence's part of a step, each by itself.
+fn rows_of(params: StepParams) -> impl Iterator<Item = StepParams> {
+    (0..params.rows).map(move |row| StepParams { position: params.position + row, rows: 1, ..params })
 }
 
 /// Slot of a session in a batch.
@@ -206,6 +215,13 @@ impl Seat {
         self.joined.get() && self.shared.steps.borrow().joined > 1
     }
 
+    /// Returns how many rows of the next step are of this sequence if each has as many. A synchronous backend gains nothing from
+    /// further ones: there, the rows of the others take its time already.
+    pub fn rows(&self) -> usize {
+        let info = self.shared.model.backend().info();
+        if info.synchronous { 1 } else { info.batch_rows / self.shared.steps.borrow().joined.max(1) }
+    }
+
     /// Returns whether this session takes part in steps, even if it is alone.
     pub fn has_joined(&self) -> bool {
         self.joined.get()
@@ -228,7 +244,7 @@ impl Seat {
         steps.step_ms = Some(if alone { ms } else { (ms - part_ms).max(ms / 2.0) });
     }
 
-    /// Takes the next step together with all sessions that take part, once they are waiting.
+    /// Takes the next step, of one row or several, together with all sessions that take part, once they are waiting.
     pub async fn advance(&self, head: Head, params: &StepParams) -> Result<(), ModelError> {
         let params = StepParams { sequence: self.sequence as u32, ..*params };
         let mut waiting = Waiting { seat: self, round: None };

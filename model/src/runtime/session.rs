@@ -278,9 +278,9 @@ impl Session {
         host: &dyn Host,
     ) -> Result<(), ModelError> {
         let position = params.position as usize;
-        if let Some(seat) = self.seat.as_ref().filter(|seat| rows == 1 && seat.is_shared()) {
-            self.rewritten.moved_to(position + 1);
-            self.steps.push(position, 1, 1);
+        if let Some(seat) = self.seat.as_ref().filter(|seat| seat.is_shared()) {
+            self.rewritten.moved_to(position + rows);
+            (position..position + rows).for_each(|position| self.steps.push(position, 1, 1));
             seat.advance(head, params).await?;
             self.told_together = seat.told().filter(|_| head.log_probs);
             return Ok(());
@@ -303,6 +303,12 @@ impl Session {
     /// Returns whether others take part in steps, beside which this session computes a prompt.
     pub(crate) fn is_beside(&self) -> bool {
         self.seat.as_ref().is_some_and(Seat::is_beside)
+    }
+
+    /// Returns how many rows of each step this sequence may have beside others, in which each row chooses a token. Nothing if
+    /// it takes steps of its own.
+    pub(crate) fn rows_beside(&self) -> Option<usize> {
+        self.seat.as_ref().filter(|seat| seat.is_shared()).map(Seat::rows)
     }
 
     /// Records the time of a decode step.

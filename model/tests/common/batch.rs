@@ -180,6 +180,49 @@ pub fn requests_together(name: &str, backend: &Rc<dyn Backend>) {
     }
 }
 
+/// Drafts are verified in the steps of the others. Texts and states are those without drafts, bit for bit.
+pub fn drafts_beside(name: &str, backend: &Rc<dyn Backend>) {
+    let info = backend.info();
+    if info.batch_rows == 1 {
+        return;
+    }
+    let (model, host) = (model(name, "f32", 256, backend), NativeHost::default());
+    let n_vocab = model.recipe().sizes().n_vocab as u32;
+    let prompts = [0, 5, 11].map(|from| (0..40).map(|at| (at % 9 * 7 + 3 + from) % n_vocab).collect::<Vec<u32>>());
+    let len = if info.verify_after > 0 { 190 } else { 86 };
+    let answer = async |session: &mut Session, i: usize, draft_max: Option<usize>| {
+        let options = GenerateOptions {
+            max_tokens: Some(len - i),
+            sampling: match i {
+                0 => Sampling::Greedy,
+                _ => Sampling::Random { temperature: 0.6, top_k: 4, top_p: 0.9, seed: 11 },
+            },
+            stop_tokens: Some(Vec::new()),
+            draft_max,
+            ..Default::default()
+        };
+        let found = session.generate_after(&prompts[i], &options, None, &host, &mut |_| {}).await.unwrap();
+        let text = [&prompts[i][..], &found.tokens].concat();
+        (session.export(&text, 0, &host).await.unwrap(), found)
+    };
+    let answer = &answer;
+    let alone: Vec<_> =
+        (0..3).map(|i| block_on(answer(&mut Session::new(model.clone()).unwrap(), i, Some(0)))).collect();
+    let mut batch = Batch::new(model.clone(), 3).unwrap();
+    let each = batch.sessions_mut().iter_mut().enumerate();
+    let all = each.map(|(i, session)| -> Local<'_, _> { Box::pin(answer(session, i, None)) }).collect();
+    let mut accepted = 0;
+    for (i, ((states, found), (expected, plain))) in block_on(join(all)).iter().zip(&alone).enumerate() {
+        assert_eq!(found.tokens, plain.tokens, "{name}: text {i}");
+        assert!(states == expected, "{name}: other states of text {i}");
+        accepted += found.accepted_tokens;
+    }
+    let (steps, rows) = batch.steps();
+    // Drafts have rows of the common steps, and save steps there.
+    println!("{name}: {accepted} tokens of drafts, {steps} steps of {rows} rows");
+    assert_eq!(accepted > 0, !info.synchronous, "{name}");
+}
+
 /// Long prompts are computed in parts in turn, and after each part the others have a step. Nobody's text changes.
 pub fn prompt_beside(name: &str, backend: &Rc<dyn Backend>) {
     if backend.info().batch_rows == 1 {
@@ -230,11 +273,4 @@ pub fn prompt_beside(name: &str, backend: &Rc<dyn Backend>) {
     let [first, second] = beside.map(|tokens| tokens.get());
     let both = format!("{name}: {first} and {second} tokens of the others before the first ones");
     assert!(first.min(second) >= 8 && first.max(second) < OTHERS, "{both}");
-}
-
-/// A state whose sequences a device cannot bind apart, since they are too small, is refused, and the error says so.
-pub fn no_batch(name: &str, backend: &Rc<dyn Backend>) {
-    let why = Batch::new(model(name, "f32", N_CTX, backend), 2).err().unwrap().to_string();
-    let expected = if backend.info().batch_rows == 1 { "cannot advance together" } else { "not at a multiple of" };
-    assert!(why.contains(expected), "{why}");
 }

@@ -150,6 +150,7 @@ fn texts_that_share_programs() {
         common::requests_together("qwen35-tiny", &backend);
         common::prompt_beside("gpt2-tiny", &backend);
         common::requests_together("gpt2-tiny", &backend);
+        common::drafts_beside("gpt2-tiny", &backend);
         common::sequences("gpt2-tiny", &backend);
         common::sequences("qwen3-d32", &backend);
     }

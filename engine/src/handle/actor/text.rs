@@ -181,8 +181,6 @@ impl Text {
         let told = &mut self.told;
         let mut on_piece = |piece: Piece<'_>| heard.set(tell(told, &Event::Piece(piece), tokenizer.as_ref()));
         let mut run = engine.begin(session, &mut self.sequence, &mut on_piece).await?;
-        // Drafts would delay the rest of the batch.
-        run.forgo_drafts();
         while run.advance(&mut on_piece).await? {
             // Those that wait for a turn of such a long prompt need not wait for all of it.
             let holds_up = run.is_in_prompt() && run.is_alone() && (round.others)();
