@@ -171,8 +171,10 @@ async fn serve(
 
 /// Loads the model on a new thread.
 async fn open(args: &ServeArgs, device: &DeviceArgs) -> Result<(Handle, JoinHandle<()>)> {
-    let session_memory = args.session_memory.map(|bytes| usize::try_from(bytes).unwrap_or(usize::MAX));
-    let limits = Limits { requests: args.http.queue, begun: args.parallel, session_memory, ..Limits::default() };
+    let [session_memory, batch_memory] = [args.session_memory, args.batch_memory]
+        .map(|bytes| bytes.map(|bytes| usize::try_from(bytes).unwrap_or(usize::MAX)));
+    let begun = args.parallel;
+    let limits = Limits { requests: args.http.queue, begun, session_memory, batch_memory, ..Limits::default() };
     let (load, draft) = (args.load.clone(), args.draft.clone());
     let (device, pooling) = (device.clone(), args.pooling);
     Handle::spawn(move || load::opened(&load, &draft, &device, pooling), limits).await
@@ -204,7 +206,11 @@ fn greet(server: &Server, address: SocketAddr) {
     let key = if server.key.is_some() { " -H 'Authorization: Bearer KEY'" } else { "" };
     output::note(&format!("serving {model} at {base} on {} ({})", status.backend, status.adapter));
     let cache = facts.kv_cache.map(|cache| format!(", with a KV cache in {cache}")).unwrap_or_default();
-    output::note(&format!("  {} tokens of context{cache}", facts.n_ctx));
+    let together = match facts.together {
+        0 | 1 => String::new(),
+        many => format!("; {many} conversations advance together"),
+    };
+    output::note(&format!("  {} tokens of context{cache}{together}", facts.n_ctx));
     output::note(&format!("  curl {base}/{path}{key} -H 'Content-Type: application/json' -d '{body}'"));
     if server.key.is_none() && !address.ip().is_loopback() {
         output::note("  anybody who reaches this machine can ask; --api-key lets only those who have the key");

@@ -116,11 +116,17 @@ pub struct Limits {
     ///
     /// *Units*: bytes.
     pub session_memory: Option<usize>,
+    /// Most device memory for the KV caches of sequences that advance in the same steps, each with room for the whole
+    /// context; where it is too little, or the device has less, more of them take turns. By default as much as the weights
+    /// take, and at least 1 GiB.
+    ///
+    /// *Units*: bytes.
+    pub batch_memory: Option<usize>,
 }
 
 impl Default for Limits {
     fn default() -> Limits {
-        Limits { requests: 64, begun: 4, slice: 16, session_memory: None }
+        Limits { requests: 64, begun: 4, slice: 16, session_memory: None, batch_memory: None }
     }
 }
 
@@ -275,6 +281,8 @@ pub struct Facts {
     pub n_ctx: usize,
     /// Dtype of the KV cache; absent if a remote engine chooses it.
     pub kv_cache: Option<KvCache>,
+    /// Most sequences that advance in the same steps.
+    pub together: usize,
     /// Pooling of an embedding model; absent for a language model.
     pub pooling: Option<Pooling>,
     /// See [`Engine::has_chat_template`].
@@ -293,6 +301,7 @@ impl Facts {
             architecture: recipe.architecture(),
             n_ctx: recipe.sizes().n_ctx,
             kv_cache: Some(recipe.kv_cache()),
+            together: 1,
             pooling: recipe.pooling(),
             has_chat_template: can_chat && metadata.value("tokenizer.chat_template").is_some(),
             load_ms: 0.0,

@@ -23,6 +23,10 @@ pub struct ServeArgs {
     /// of them take, at least 256M]
     #[arg(long, value_name = "BYTES", value_parser = bytes)]
     pub session_memory: Option<u64>,
+    /// Most device memory for conversations that advance in the same steps, such as 8G; where it is too little, they take turns
+    /// [default: as much as the weights take, at least 1G]
+    #[arg(long, value_name = "BYTES", value_parser = bytes)]
+    pub batch_memory: Option<u64>,
     /// Serve embeddings with this pooling: mean, cls (the first), or last [default: what the file says]
     #[arg(long, value_name = "mean|cls|last")]
     pub pooling: Option<Pooling>,

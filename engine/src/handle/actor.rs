@@ -1,5 +1,6 @@
 //! The thread that owns the engine: it takes requests and gives each one turns.
 
+use std::iter::successors;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::sync::mpsc::Receiver;
@@ -22,7 +23,7 @@ mod vectors;
 use text::Text;
 use vectors::Vectors;
 
-/// Most device memory for the KV caches of sequences that advance together (a batch).
+/// Device memory that the KV caches of sequences which advance together may always take, unless a limit is given.
 ///
 /// *Units*: bytes.
 const TOGETHER: usize = 1 << 30;
@@ -88,7 +89,7 @@ impl Actor {
     pub fn facts(&self) -> Facts {
         let engine = &self.opened.engine;
         let facts = Facts::of(engine.metadata(), engine.model().recipe(), engine.has_chat_template());
-        Facts { load_ms: engine.model().load_ms(), ..facts }
+        Facts { load_ms: engine.model().load_ms(), together: self.seats(), ..facts }
     }
 
     /// Returns the tokenizer and the template, for other threads.
@@ -243,12 +244,16 @@ fn work(engine: &Engine, limits: &Limits) -> Result<(Work, usize), EngineError> 
         return Ok((Work::Vectors(Box::new(engine.embedder()?)), begun));
     }
     // At least one of them is on the device; the budget is for those in host memory.
-    let whole = usize::try_from(Model::footprint(recipe, engine.backend())?.states).unwrap_or(usize::MAX).max(1);
+    let footprint = Model::footprint(recipe, engine.backend())?;
+    let [whole, weights] =
+        [footprint.states.max(1), footprint.weights].map(|n| usize::try_from(n).unwrap_or(usize::MAX));
     let budget = limits.session_memory.unwrap_or(Sessions::BUDGET.max(whole.saturating_mul(begun - 1)));
     let begun = begun.min(1 + budget / whole);
-    let seats = begun.min(engine.backend().info().batch_rows).min(TOGETHER / whole);
-    // Some models cannot be batched, and devices may have too little memory: then there is one seat.
-    let together = (seats > 1).then(|| engine.sessions_together(seats, budget).ok()).flatten();
+    let most = limits.batch_memory.unwrap_or(TOGETHER.max(weights));
+    let seats = begun.min(engine.backend().info().batch_rows).min(most / whole);
+    // Devices may have less memory, and some models cannot be batched: then there is one seat.
+    let mut fewer = successors(Some(seats), |seats| Some(seats / 2)).take_while(|seats| *seats > 1);
+    let together = fewer.find_map(|seats| engine.sessions_together(seats, budget).ok());
     let sessions = together.map_or_else(|| engine.sessions(budget), Ok)?;
     Ok((Work::Texts(Box::new(sessions)), begun))
 }

@@ -129,8 +129,16 @@ fn of(outcomes: Vec<Outcome>) -> Vec<(Vec<u32>, String, Finish)> {
 fn texts_in_slices_are_those_that_each_is_alone() {
     let alone = alone();
     assert!(alone[2].2 == Finish::Stop && alone[2].0.len() > 20, "the string comes in the middle: {alone:?}");
-    for (slice, begun, session_memory) in [(1, 3, None), (4, 2, None), (7, 3, Some(0)), (16, 1, None)] {
-        let handle = handle(GAB, Limits { slice, begun, session_memory, ..Limits::default() });
+    let cases = [
+        (1, 3, None, Some(0), 1),
+        (2, 3, None, None, 3),
+        (4, 2, None, None, 2),
+        (7, 3, Some(0), None, 1),
+        (16, 1, None, None, 1),
+    ];
+    for (slice, begun, session_memory, batch_memory, together) in cases {
+        let handle = handle(GAB, Limits { slice, begun, session_memory, batch_memory, ..Limits::default() });
+        assert_eq!(handle.facts().together, together, "{slice} {begun}");
         let ask = || asked().map(|(prompt, configure)| handle.generate(text(prompt).with(configure)).unwrap());
         assert_eq!(of(outcomes(all_at_once(&handle, ask).into())), alone, "{slice} {begun}");
     }
