@@ -76,6 +76,15 @@ const LONGEST_MS: f64 = 250.0;
 /// *Units*: milliseconds.
 const LEAST_MS: f64 = 2.0;
 
+impl Steps {
+    /// Gives the prompt that has waited longest its turn, after a step.
+    fn let_pass(&mut self) {
+        if self.next.is_none() {
+            self.next = self.prompts.pop_front();
+        }
+    }
+}
+
 impl Shared {
     /// Makes the state of so many sequences, whose states have room for so many positions each.
     pub fn new(model: Rc<Model>, states: Storages, capacity: usize, sequences: usize) -> Shared {
@@ -232,6 +241,13 @@ impl Seat {
         !self.joined.get() && self.shared.steps.borrow().joined > 0
     }
 
+    /// Lets a prompt of another sequence compute a part after a step that this one has taken alone.
+    pub fn stepped_alone(&self) {
+        if self.joined.get() {
+            self.shared.steps.borrow_mut().let_pass();
+        }
+    }
+
     /// Records the time from step to step, which limits the parts of prompts between them.
     pub fn measured(&self, ms: f64) {
         if !self.joined.get() {
@@ -265,9 +281,7 @@ impl Seat {
                 steps = self.shared.steps.borrow_mut();
                 steps.round += 1;
                 steps.waiting.clear();
-                if steps.next.is_none() {
-                    steps.next = steps.prompts.pop_front();
-                }
+                steps.let_pass();
                 let (outcome, ended) = match ended {
                     Ok(()) => (None, Ok(())),
                     Err(ModelError::Backend(error)) => (Some(error.clone()), Err(ModelError::Backend(error))),

@@ -297,7 +297,9 @@ impl Session {
         // Others may begin and end while this step is computed.
         let beside = self.seat.as_ref().filter(|seat| !seat.has_joined()).map(|seat| seat as &dyn Beside);
         let program = &mut *compiled.program;
-        Ok(run::step_beside(program, rows, params, self.pace.as_mut(), (backend, host), beside).await?)
+        run::step_beside(program, rows, params, self.pace.as_mut(), (backend, host), beside).await?;
+        self.seat.iter().for_each(Seat::stepped_alone);
+        Ok(())
     }
 
     /// Returns whether others take part in steps, beside which this session computes a prompt.

@@ -223,15 +223,21 @@ pub fn drafts_beside(name: &str, backend: &Rc<dyn Backend>) {
     assert_eq!(accepted > 0, !info.synchronous, "{name}");
 }
 
-/// Long prompts are computed in parts in turn, and after each part the others have a step. Nobody's text changes.
+/// Long prompts are computed in parts in turn, and after each part the others, one or two, have a step. Nobody's text
+/// changes.
 pub fn prompt_beside(name: &str, backend: &Rc<dyn Backend>) {
-    if backend.info().batch_rows == 1 {
-        return;
+    if backend.info().batch_rows > 1 {
+        (1..3).for_each(|others| prompt_beside_others(name, others, backend));
     }
+}
+
+fn prompt_beside_others(name: &str, others: usize, backend: &Rc<dyn Backend>) {
+    let all = 2 + others;
     let (model, host) = (model(name, "f32", 4 + OTHERS, backend), Still(NativeHost::default()));
     let n_vocab = model.recipe().sizes().n_vocab as u32;
-    let prompts: Vec<Vec<u32>> =
-        (0..4).map(|i| (0..if i < 2 { 60 } else { 3 }).map(|at| (7 * at + 3 * i + 1) % n_vocab).collect()).collect();
+    let prompts: Vec<Vec<u32>> = (0..all as u32)
+        .map(|i| (0..if i < 2 { 60 } else { 3 }).map(|at| (7 * at + 3 * i + 1) % n_vocab).collect())
+        .collect();
     let options = |i: usize| GenerateOptions {
         // The others go on for longer than both prompts take.
         max_tokens: Some(if i < 2 { 4 } else { OTHERS }),
@@ -240,7 +246,7 @@ pub fn prompt_beside(name: &str, backend: &Rc<dyn Backend>) {
         fetch_interval: Some(1),
         ..Default::default()
     };
-    let told: Vec<Cell<usize>> = (0..4).map(|_| Cell::new(0)).collect();
+    let told: Vec<Cell<usize>> = (0..all).map(|_| Cell::new(0)).collect();
     let beside = [Cell::new(0), Cell::new(0)];
     let answer = async |session: &mut Session, i: usize| {
         // In a batch, prompts come when the others are under way: at a second token they take part in steps.
@@ -262,14 +268,14 @@ pub fn prompt_beside(name: &str, backend: &Rc<dyn Backend>) {
     };
     // The others first, for which the prompts wait.
     let mut alone: Vec<_> =
-        [2, 3, 0, 1].map(|i| block_on(answer(&mut Session::new(model.clone()).unwrap(), i))).into_iter().collect();
-    alone.rotate_left(2);
+        (2..all).chain(0..2).map(|i| block_on(answer(&mut Session::new(model.clone()).unwrap(), i))).collect();
+    alone.rotate_left(others);
     told.iter().for_each(|told| told.set(0));
-    let mut batch = Batch::new(model.clone(), 4).unwrap();
+    let mut batch = Batch::new(model.clone(), all).unwrap();
     let answer = &answer;
     let each = batch.sessions_mut().iter_mut().enumerate();
     let together = block_on(join(each.map(|(i, session)| -> Local<'_, _> { Box::pin(answer(session, i)) }).collect()));
-    assert_eq!(together, alone, "{name}");
+    assert_eq!(together, alone, "{name} beside {others}");
     let [first, second] = beside.map(|tokens| tokens.get());
     let both = format!("{name}: {first} and {second} tokens of the others before the first ones");
     assert!(first.min(second) >= 8 && first.max(second) < OTHERS, "{both}");
