@@ -381,7 +381,7 @@ impl Screen {
 fn reason(output: &str) -> String {
     let lines: Vec<&str> = output.lines().filter(|line| !line.trim().is_empty()).collect();
     let says = |line: &&str| {
-        ["FAILED", "panicked at", "error:", "(signal: ", "not ok "].iter().any(|word| line.contains(word))
+        ["FAILED", "panicked at", "error: ", "error[", "(signal: ", "not ok "].iter().any(|word| line.contains(word))
     };
     let at = |i: usize| lines[i.saturating_sub(2)..=i].iter().any(says) || i + LAST_LINES >= lines.len();
     let told: Vec<String> =
@@ -415,6 +415,8 @@ mod tests {
         let panic = "thread 'a' panicked at b.rs:1:2:\nleft: 1\nright: 2\n";
         let told = reason(&format!("{}{panic}\n{}", many("ok"), many("line")));
         assert_eq!(told, format!("{panic}{}", many("line").lines().skip(38).collect::<Vec<_>>().join("\n")));
+        // Not each line with a name of a module.
+        assert!(!reason(&format!("test serve::error::tests::a ... ok\n{}", many("line"))).contains("serve"));
         let told = reason(&format!("test a ... FAILED\n{}{}", "panicked at\n".repeat(30), "é".repeat(500)));
         assert_eq!(told.lines().count(), MOST_LINES);
         assert_eq!(told.lines().last().unwrap().chars().count(), LINE_LEN);
