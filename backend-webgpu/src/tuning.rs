@@ -45,6 +45,8 @@ backend_api::tunables! {
         split_join: 4,
         /// Invocations that search a row.
         search_wg: 256,
+        /// Columns of a row in which a workgroup finds the largest few, if the row is longer; then their lists are joined.
+        search_segment: 1_024 in [256, 1_024, 2_147_483_648],
         /// Loads that each of them has under way.
         search_loads: 8,
         /// Invocations that share a row of a norm or a softmax.
@@ -87,6 +89,7 @@ impl Tuning {
             block_wg: 64,
             attention_wg: 32,
             attention_tile: 0,
+            search_segment: 2_147_483_648,
             split_keys: 8,
             split_share: 1,
             row_wg: 8,

@@ -1,4 +1,4 @@
-// top_k subgroups
+// top_k subgroups join
 struct Step {
     position: u32,
     rows: u32,
@@ -14,10 +14,11 @@ struct Params {
     rows: u32,
     cols: u32,
     k: u32,
+    lists: u32,
 }
 @group(0) @binding(0) var<uniform> p: Params;
 @group(0) @binding(1) var<uniform> step: Step;
-@group(0) @binding(2) var<storage, read> x: array<f32>;
+@group(0) @binding(2) var<storage, read> parts: array<u32>;
 @group(0) @binding(3) var<storage, read_write> values: array<f32>;
 @group(0) @binding(4) var<storage, read_write> ids: array<i32>;
 
@@ -65,21 +66,12 @@ fn workgroup_best(lane: u32, value: f32, index: u32) {
     workgroupBarrier();
 }
 
-fn search(first: u32, lane: u32, value: f32, index: u32) -> u32 {
-    var found = NONE;
-    var best = 0.0;
-    for (var c = lane; c < p.cols; c += 256u) {
-        let candidate = x[first + c];
-        if (!is_finite(candidate)) {
-            return BROKEN;
-        }
-        let left = index == NONE || beats(value, index, candidate, c);
-        if (left && beats(candidate, c, best, found)) {
-            best = candidate;
-            found = c;
-        }
+fn candidate(row: u32, lane: u32, at: u32) -> vec2<u32> {
+    if (lane >= p.lists || at >= p.k) {
+        return vec2<u32>(0u, NONE);
     }
-    return found;
+    let entry = 2u * ((row * p.lists + lane) * p.k + at);
+    return vec2<u32>(parts[entry], parts[entry + 1u]);
 }
 
 @compute @workgroup_size(256u)
@@ -89,24 +81,28 @@ fn main(
     @builtin(local_invocation_index) lane: u32,
 ) {
     let wid = group_id + step.origin;
-    let row = wid.y * groups.x + wid.x;
-    if (row >= p.rows) {
+    let group = wid.y * groups.x + wid.x;
+    if (group >= p.rows) {
         return;
     }
-    let first = row * p.cols;
-    var index = search(first, lane, 0.0, NONE);
-    var value = x[first + min(index, p.cols - 1u)];
+    var at = 0u;
+    let best = candidate(group, lane, at);
+    var value = bitcast<f32>(best.x);
+    var index = best.y;
     for (var round = 0u; round < p.k; round++) {
         workgroup_best(lane, value, index);
         let taken = best_index[0];
         if (lane == 0u) {
-            values[row * p.k + round] = select(best_value[0], 0.0, taken == BROKEN);
-            ids[row * p.k + round] = select(i32(min(taken, p.cols - 1u)), -1, taken == BROKEN);
+            let slot = group * p.k + round;
+            values[slot] = select(best_value[0], 0.0, taken == BROKEN);
+            ids[slot] = select(i32(min(taken, p.cols - 1u)), -1, taken == BROKEN);
         }
         workgroupBarrier();
         if (taken == index && taken != NONE) {
-            index = search(first, lane, value, index);
-            value = x[first + min(index, p.cols - 1u)];
+            at++;
+            let next = candidate(group, lane, at);
+            value = bitcast<f32>(next.x);
+            index = next.y;
         }
     }
 }

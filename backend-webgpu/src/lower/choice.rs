@@ -29,13 +29,19 @@ pub fn argmax_append(node: &Node<'_>) -> Kernels {
 
 pub fn top_k(op: &TopK, node: &Node<'_>) -> Kernels {
     let x = node.inputs[0];
-    let kernel = node
-        .reducing("top_k", grid(x.shape.rows()), node.tuning.search_wg)
-        .u("rows", x.shape.rows())
-        .u("cols", x.shape.cols())
-        .u("k", op.k)
-        .input("x", 0, x);
-    Ok(vec![kernel.output("values", 0, node.outputs[0]).output("ids", 1, node.outputs[1])])
+    let (rows, cols, wg) = (x.shape.rows(), x.shape.cols(), node.tuning.search_wg);
+    // One workgroup would take milliseconds for a vocabulary. An invocation has one list at most when they are joined.
+    let segment = node.tuning.search_segment.max(cols.div_ceil(wg)).min(cols);
+    let lists = cols.div_ceil(segment);
+    let kernel = |groups: usize| node.reducing("top_k", grid(groups), wg).u("rows", rows).u("cols", cols).u("k", op.k);
+    let chosen = |kernel: Kernel| kernel.output("values", 0, node.outputs[0]).output("ids", 1, node.outputs[1]);
+    let searching = kernel(rows * lists).u("lists", lists).u("segment", segment).input("x", 0, x);
+    if lists == 1 {
+        return Ok(vec![chosen(searching)]);
+    }
+    let words = 2 * rows * lists * op.k;
+    let joining = kernel(rows).flag("JOIN", true).u("lists", lists).scratch_words("parts", false, words);
+    Ok(vec![searching.flag("PART", true).scratch_words("parts", true, words), chosen(joining)])
 }
 
 pub fn sample(node: &Node<'_>) -> Kernels {
