@@ -3,7 +3,7 @@
 use std::rc::Rc;
 
 use backend_api::{Backend, DType, Graph, Kind, Op, Stats, Update};
-use model::{ByteSource, GenerateOptions, Head, Host, Model, ModelError, Session, Sizes};
+use model::{ByteSource, GenerateOptions, Head, Host, Model, ModelError, Sampling, Session, Sizes};
 use serde::Serialize;
 
 use super::profile::by_kernel;
@@ -35,6 +35,19 @@ impl ModelOptions {
     /// Returns the tokens that the context must hold.
     pub fn n_ctx(&self) -> usize {
         self.prefill.saturating_add(self.decode).saturating_add(1)
+    }
+
+    /// Returns the options with which tokens are generated.
+    fn generate(&self, model: &Model) -> GenerateOptions {
+        GenerateOptions {
+            // One token more, since the first one belongs to the prefill.
+            max_tokens: Some(self.decode + 1),
+            stop_tokens: Some(Vec::new()),
+            fetch_interval: self.fetch_interval.or_else(|| fetch_interval(&**model.backend())),
+            // Each token takes a step of its own, without drafts.
+            draft_max: Some(0),
+            ..GenerateOptions::default()
+        }
     }
 
     fn check_counts(&self) -> Result<(), EngineError> {
@@ -199,6 +212,8 @@ pub struct ModelReport {
     pub decode_ms_per_token: Spread,
     /// Decode speed, from the median.
     pub decode_tokens_per_s: f64,
+    /// Times from one token to the next where tokens are drawn, as they are in chats; those above are the likeliest.
+    pub drawn_ms_per_token: Spread,
     /// Counters of a token.
     pub stats: PerToken,
     /// Memory that is allocated on the device.
@@ -238,16 +253,8 @@ pub(crate) async fn time(
 ) -> Result<Timed, EngineError> {
     options.check(model.recipe().sizes())?;
     let prompt = prompt(options.prefill, model.recipe().sizes().n_vocab);
-    let fetch_interval = options.fetch_interval.or_else(|| fetch_interval(&**model.backend()));
-    // One token more, since the first one belongs to the prefill.
-    let generate = GenerateOptions {
-        max_tokens: Some(options.decode + 1),
-        stop_tokens: Some(Vec::new()),
-        fetch_interval,
-        // Each token takes a step of its own, without drafts.
-        draft_max: Some(0),
-        ..GenerateOptions::default()
-    };
+    let generate = options.generate(model);
+    let fetch_interval = generate.fetch_interval;
 
     progress("compiling");
     let start = host.now_ms();
@@ -296,6 +303,28 @@ pub(crate) async fn time(
     }
 }
 
+/// Measures decoding where tokens are drawn with the settings that a chat has by default.
+async fn drawn(
+    model: &Rc<Model>,
+    options: &ModelOptions,
+    host: &dyn Host,
+    progress: &mut dyn FnMut(&str),
+) -> Result<Spread, EngineError> {
+    let prompt = prompt(options.prefill, model.recipe().sizes().n_vocab);
+    let sampling = Sampling::Random { temperature: 0.8, top_k: 40, top_p: 0.95, seed: 1 };
+    let generate = GenerateOptions { sampling, ..options.generate(model) };
+    let mut session = Session::new(model.clone())?;
+    let mut times = Vec::new();
+    // The first run compiles, and does not count.
+    for run in 0..=options.repeat {
+        progress(&format!("drawn tokens: run {run} of {}", options.repeat));
+        session.rewind(0);
+        let generation = session.generate(&prompt, &generate, None, host, &mut |_: model::Piece<'_>| {}).await?;
+        times.push(generation.decode_ms_per_token);
+    }
+    Ok(Spread::of(times.split_off(1)))
+}
+
 /// Loads a model and measures it, and the floors of the device that was chosen for it. Calls `loading` and `progress`
 /// meanwhile.
 ///
@@ -315,6 +344,7 @@ pub async fn run(
     let model = engine.model().clone();
     let (all_ms, load_ms) = (host.now_ms() - start, model.load_ms());
     let timed = time(&model, options, &*host, progress).await?;
+    let drawn_ms_per_token = drawn(&model, options, &*host, progress).await?;
     progress("measuring the floors");
     let backend: &dyn Backend = engine.backend();
     let floors = floors(backend, &*host).await?;
@@ -343,6 +373,7 @@ pub async fn run(
         prefill_tokens_per_s: rate(options.prefill as f64, prefill.median),
         decode_ms_per_token: decode,
         decode_tokens_per_s: rate(1.0, decode.median),
+        drawn_ms_per_token,
         stats: timed.stats,
         device_memory_bytes: timed.memory,
         decode_floor: DecodeFloor::of(&floors, Work::of(&graph)?, timed.kernels, middle, decode.median),

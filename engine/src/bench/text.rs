@@ -29,6 +29,7 @@ impl Display for ModelReport {
         writeln!(f, "prefill      {tokens} tokens in {}, {rate:.1} tokens/s", self.prefill_ms)?;
         let (tokens, rate) = (self.decode_tokens, self.decode_tokens_per_s);
         writeln!(f, "decode       {tokens} tokens, each {}, {rate:.1} tokens/s", self.decode_ms_per_token)?;
+        writeln!(f, "drawn        {tokens} tokens, each {}", self.drawn_ms_per_token)?;
         let per = |value: Option<f64>| value.map_or("?".into(), |value| format!("{value:.1}"));
         writeln!(
             f,
