@@ -338,6 +338,7 @@ macro_rules! backends {
                 common::batch("gemma3-swa", "q8_0", 5, &backend);
                 common::batch("gpt-oss-mxfp4", "f32", 5, &backend);
                 common::prompt_beside("gpt2-tiny", &backend);
+                common::prompt_rows_beside("gpt2-tiny", &backend);
                 common::requests_together("gpt2-tiny", &backend);
                 common::drafts_beside("gpt2-tiny", &backend);
             }
@@ -347,6 +348,7 @@ macro_rules! backends {
                 let Some(backend) = $open else { return };
                 common::states_apart(&*backend);
                 common::batch("qwen35-tiny", "f32", 5, &backend);
+                common::prompt_rows_beside("qwen35-tiny", &backend);
                 small_states("lfm2-tiny", &backend);
             }
 

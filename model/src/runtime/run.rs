@@ -296,6 +296,11 @@ impl<'a> Run<'a> {
 
     /// Takes a step of the prompt; after the last one, waits for the first token.
     async fn advance_prompt(&mut self, mut prefill: Prefill, tell: &mut OnPiece<'_>) -> Result<(), ModelError> {
+        if self.session.is_beside()
+            && let Some(head) = prefill.head_of_rows()
+        {
+            self.join(head);
+        }
         let rows = self.session.prefill_step(&mut prefill, &self.sequence.sampling, self.host).await?;
         if prefill.is_left() {
             tell(Piece::PAUSE);
@@ -331,7 +336,14 @@ impl<'a> Run<'a> {
         let last = self.sequence.tokens().last();
         self.stretch.drafts = last.and_then(|last| self.session.drafts(*last, draft_max));
         self.session.drafter.iter_mut().for_each(|drafter| drafter.begin(prompt));
-        self.stretch.joined = self.session.join(self.sequence.head);
+        self.join(self.sequence.head);
+    }
+
+    /// Takes part in the steps of a batch from now on, unless it does already.
+    fn join(&mut self, head: Head) {
+        if self.stretch.joined.is_none() {
+            self.stretch.joined = self.session.join(head);
+        }
     }
 
     /// Submits the next steps, and takes the tokens of those before.

@@ -56,6 +56,11 @@ impl Prefill {
     pub fn left(&self) -> usize {
         self.tokens.len() - self.done
     }
+
+    /// Returns the output of the last step, if each step that is left computes one token, as decoding does.
+    pub fn head_of_rows(&self) -> Option<Head> {
+        self.steps.iter().all(|step| *step == (1, 1)).then_some(self.head)
+    }
 }
 
 /// State of one sequence. Several sessions can share a model.
@@ -472,10 +477,16 @@ impl Session {
             let backend = self.model.backend().clone();
             self.rewritten.copy(&*backend, host).await?;
         }
-        let head = if is_last { prefill.head } else { Head::NONE };
+        let is_shared = self.rows_beside().is_some();
+        // Rows of a common step are all alike: each has the head of its text.
+        let head = if is_last || is_shared { prefill.head } else { Head::NONE };
         let now = prefill.done..prefill.done + rows;
         prefill.done = now.end;
         self.step(program, head, &prefill.tokens[now], sampling, host).await?;
+        if is_shared && !is_last {
+            // The step has put the token of its choice in the place of the prompt's next one.
+            self.write_history(&prefill.tokens[prefill.done..=prefill.done])?;
+        }
         Ok(program)
     }
 

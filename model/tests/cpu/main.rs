@@ -149,6 +149,8 @@ fn texts_that_share_programs() {
         common::states_apart(&*backend);
         common::requests_together("qwen35-tiny", &backend);
         common::prompt_beside("gpt2-tiny", &backend);
+        common::prompt_rows_beside("gpt2-tiny", &backend);
+        common::prompt_rows_beside("qwen35-tiny", &backend);
         common::requests_together("gpt2-tiny", &backend);
         common::drafts_beside("gpt2-tiny", &backend);
         common::sequences("gpt2-tiny", &backend);
