@@ -371,16 +371,16 @@ impl Engine {
     }
 
     /// Makes sessions for `texts` sequences that are on the device together and advance as a batch. Each one has room
-    /// for the whole context.
+    /// for at least so many tokens, or for the whole context.
     ///
-    /// *Errors*: as [`Batch::new`].
-    pub fn sessions_together(&self, texts: usize, budget: usize) -> Result<Sessions, EngineError> {
-        let mut batch = Batch::new(self.model.clone(), texts)?;
+    /// *Errors*: as [`Batch::with_room`].
+    pub fn batch(&self, texts: usize, tokens: usize) -> Result<Batch, EngineError> {
+        let mut batch = Batch::with_room(self.model.clone(), texts, tokens)?;
         for session in batch.sessions_mut() {
             self.shape(session);
             self.have_drafted(session)?;
         }
-        Ok(Sessions::of_batch(batch, budget))
+        Ok(batch)
     }
 
     /// Makes an empty session of the stage that was loaded. Any number of sessions can take steps in turn.

@@ -116,9 +116,9 @@ pub struct Limits {
     ///
     /// *Units*: bytes.
     pub session_memory: Option<usize>,
-    /// Most device memory for the KV caches of sequences that advance in the same steps, each with room for the whole
-    /// context; where it is too little, or the device has less, more of them take turns. By default as much as the weights
-    /// take, and at least 1 GiB.
+    /// Most device memory for the KV caches of sequences that advance in the same steps. Where it is too little for the whole
+    /// context of each, short ones do, and long ones in smaller groups that take turns. By default as much as the weights take,
+    /// and at least 1 GiB.
     ///
     /// *Units*: bytes.
     pub batch_memory: Option<usize>,

@@ -150,7 +150,7 @@ impl Engine {
         }
     }
 
-    /// Runs a sequence until it ends or `pauses` returns true.
+    /// Runs a sequence until it ends, `pauses` returns true or the session has no room for more of it.
     async fn run_until(
         &self,
         session: &mut Session,
@@ -160,7 +160,7 @@ impl Engine {
     ) -> Result<(), EngineError> {
         let mut run = self.begin(session, sequence, on_piece).await?;
         while run.advance(on_piece).await? {
-            if run.may_pause() && pauses(run.sequence()) {
+            if run.is_out_of_room() || (run.may_pause() && pauses(run.sequence())) {
                 return Ok(run.pause(on_piece).await?);
             }
         }

@@ -23,8 +23,8 @@ pub struct ServeArgs {
     /// of them take, at least 256M]
     #[arg(long, value_name = "BYTES", value_parser = bytes)]
     pub session_memory: Option<u64>,
-    /// Most device memory for conversations that advance in the same steps, such as 8G; where it is too little, they take turns
-    /// [default: as much as the weights take, at least 1G]
+    /// Most device memory for conversations that advance in the same steps, such as 8G; those that grow too long for it advance
+    /// in smaller groups, or take turns [default: as much as the weights take, at least 1G]
     #[arg(long, value_name = "BYTES", value_parser = bytes)]
     pub batch_memory: Option<u64>,
     /// Serve embeddings with this pooling: mean, cls (the first), or last [default: what the file says]

@@ -1,6 +1,5 @@
 //! The thread that owns the engine: it takes requests and gives each one turns.
 
-use std::iter::successors;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::sync::mpsc::Receiver;
@@ -17,9 +16,11 @@ use crate::error::EngineError;
 use crate::native::block_on;
 
 mod round;
+mod seats;
 mod text;
 mod vectors;
 
+use seats::{AHEAD, Seats};
 use text::Text;
 use vectors::Vectors;
 
@@ -36,7 +37,7 @@ pub(crate) enum Job {
 
 /// Purpose of the model: text or embeddings.
 enum Work {
-    Texts(Box<Sessions>),
+    Texts { sessions: Box<Sessions>, seats: Seats },
     Vectors(Box<Embedder>),
 }
 
@@ -52,6 +53,13 @@ impl Task {
         match self {
             Task::Text(text) => text.is_wanted(),
             Task::Vectors(vectors) => vectors.is_wanted(),
+        }
+    }
+
+    fn text(&self) -> Option<&Text> {
+        match self {
+            Task::Text(text) => Some(text),
+            Task::Vectors(_) => None,
         }
     }
 }
@@ -110,7 +118,9 @@ impl Actor {
             while let Ok(job) = jobs.try_recv() {
                 self.admit(job);
             }
-            self.turns.retain(Task::is_wanted);
+            self.turns.retain(|task| task.is_wanted());
+            self.turns.begin();
+            self.fit();
             let tasks = self.turns.next(self.seats());
             self.show(tasks.len());
             let go_on = self.advance_all(tasks);
@@ -124,7 +134,7 @@ impl Actor {
             Job::Generate { request, told, place } => {
                 self.opened.engine.tell_time();
                 let is_text = match &self.work {
-                    Work::Texts(_) => Ok(()),
+                    Work::Texts { .. } => Ok(()),
                     Work::Vectors(_) => Err(ModelError::NoText { architecture: self.facts().architecture }.into()),
                 };
                 let text = Text::admit(request, told, place, &self.opened.engine, is_text);
@@ -145,9 +155,35 @@ impl Actor {
     /// Returns how many requests can have their turn at a time.
     fn seats(&self) -> usize {
         match &self.work {
-            Work::Texts(sessions) => sessions.seats(),
+            Work::Texts { sessions, .. } => sessions.seats(),
             Work::Vectors(_) => 1,
         }
+    }
+
+    /// Sees that each sequence which takes turns fits into a slot.
+    fn fit(&mut self) {
+        let Work::Texts { sessions, seats } = &mut self.work else { return };
+        let n_ctx = self.opened.engine.model().recipe().sizes().n_ctx;
+        let needs = |task: &Task| task.text().map_or(0, |text| text.sequence().needs(AHEAD).min(n_ctx));
+        let begun = self.turns.begun();
+        let (count, longest) = (begun.len(), begun.map(needs).max().unwrap_or(0));
+        let Err(error) = seats.fit(longest, count, &self.opened.engine, sessions) else { return };
+        if error.lost().is_some()
+            && let Some(opened) = (self.reopen)()
+            && let Ok(session) = opened.engine.session()
+        {
+            block_on(sessions.reduce_to(session, opened.engine.host()));
+            self.opened = opened;
+            return;
+        }
+        let (room, why) = (sessions.room(), error.to_string());
+        self.turns.retain(|task| match task {
+            Task::Text(text) if text.sequence().needs(AHEAD).min(n_ctx) > room => {
+                text.refuse(ModelError::Options(why.clone()).into());
+                false
+            }
+            _ => true,
+        });
     }
 
     /// Gives requests a turn, sequences as one batch; returns those that go on.
@@ -163,7 +199,7 @@ impl Actor {
                 self.begin(text, before.iter().chain(&*after));
             }
         }
-        let Work::Texts(sessions) = &mut self.work else { return Vec::new() };
+        let Work::Texts { sessions, .. } = &mut self.work else { return Vec::new() };
         let count = texts.len();
         let others = || self.shared.requests.load(Ordering::Relaxed) > count;
         round::round(texts, &mut self.opened, sessions, self.slice, &others)
@@ -174,12 +210,9 @@ impl Actor {
 
     /// Names a sequence whose first turn comes, unlike all that are begun or in `beside`.
     fn begin<'a>(&mut self, text: &mut Text, beside: impl Iterator<Item = &'a Text>) {
-        let Work::Texts(sessions) = &self.work else { return };
+        let Work::Texts { sessions, .. } = &self.work else { return };
         if text.is_new() {
-            let begun = self.turns.begun().filter_map(|task| match task {
-                Task::Text(other) => Some(&**other),
-                Task::Vectors(_) => None,
-            });
+            let begun = self.turns.begun().filter_map(Task::text);
             let mut used: Vec<&str> = begun.map(Text::name).collect();
             beside.for_each(|other| used.push(other.name()));
             self.count += 1;
@@ -194,7 +227,7 @@ impl Actor {
             self.begin(text, std::iter::empty());
         }
         match (task, &mut self.work) {
-            (Task::Text(text), Work::Texts(sessions)) => {
+            (Task::Text(text), Work::Texts { sessions, .. }) => {
                 // A turn is only cut short if other requests exist.
                 let others = || self.shared.requests.load(Ordering::Relaxed) > 1;
                 let text = text.turn(&mut self.opened, sessions, self.slice, &others);
@@ -212,7 +245,7 @@ impl Actor {
                 vectors.told(ended).map(|vectors| Task::Vectors(Box::new(vectors)))
             }
             // Requests that do not suit the model were refused by `admit`.
-            (Task::Text(_), Work::Vectors(_)) | (Task::Vectors(_), Work::Texts(_)) => None,
+            (Task::Text(_), Work::Vectors(_)) | (Task::Vectors(_), Work::Texts { .. }) => None,
         }
     }
 
@@ -249,13 +282,9 @@ fn work(engine: &Engine, limits: &Limits) -> Result<(Work, usize), EngineError> 
         [footprint.states.max(1), footprint.weights].map(|n| usize::try_from(n).unwrap_or(usize::MAX));
     let budget = limits.session_memory.unwrap_or(Sessions::BUDGET.max(whole.saturating_mul(begun - 1)));
     let begun = begun.min(1 + budget / whole);
-    let most = limits.batch_memory.unwrap_or(TOGETHER.max(weights));
-    let seats = begun.min(engine.backend().info().batch_rows).min(most / whole);
-    // Devices may have less memory, and some models cannot be batched: then there is one seat.
-    let mut fewer = successors(Some(seats), |seats| Some(seats / 2)).take_while(|seats| *seats > 1);
-    let together = fewer.find_map(|seats| engine.sessions_together(seats, budget).ok());
-    let sessions = together.map_or_else(|| engine.sessions(budget), Ok)?;
-    Ok((Work::Texts(Box::new(sessions)), begun))
+    let memory = limits.batch_memory.unwrap_or(TOGETHER.max(weights));
+    let (seats, sessions) = Seats::open(engine, begun, memory, budget)?;
+    Ok((Work::Texts { sessions: Box::new(sessions), seats }, begun))
 }
 
 /// Finds the sequence that a prompt continues: the one whose last request's prompt is the longest beginning of it. It

@@ -144,6 +144,81 @@ fn texts_in_slices_are_those_that_each_is_alone() {
     }
 }
 
+/// Where memory does not suffice for the whole context of each, short texts advance together all the same. Those that grow out
+/// of their slots, or never fit into one, go on in larger ones, and have the tokens that each has alone.
+#[test]
+fn texts_that_outgrow_their_seats_have_the_same_tokens() {
+    // 2,048 tokens take 50 MB: four slots have room for some 500 tokens each, two for 1,100, and one for all.
+    let limits = Limits { batch_memory: Some(64_000_000), slice: 40, ..Limits::default() };
+    let handle = handle(GAB, limits);
+    assert_eq!(handle.facts().together, 4);
+    let prompt =
+        |len: usize, of: usize| -> Vec<u32> { (0..len).map(|at| ((at * 37 + of * 11) % 900 + 5) as u32).collect() };
+    let configure = |options: &mut GenerateOptions, of: usize, most: usize| {
+        options.sampling = Sampling::Random { temperature: 0.9, top_k: 20, top_p: 0.95, seed: of as u64 };
+        options.max_tokens = Some(most);
+        options.stop_tokens = Some(Vec::new());
+    };
+    let Opened { engine, .. } = opened(GAB, None, usize::MAX).unwrap();
+    // At first one outgrows its slot; then one that fits into no slot but the last comes with others; then more are short.
+    let rounds: [&[(usize, usize)]; 3] =
+        [&[(245, 300), (9, 90), (30, 60)], &[(1_300, 20), (20, 50), (7, 30)], &[(5, 60), (6, 60), (7, 60), (8, 60)]];
+    for (round, texts) in rounds.iter().enumerate() {
+        let alone: Vec<_> = (0..texts.len())
+            .map(|of| {
+                let (mut options, mut session) = (engine.generate_options(), engine.session().unwrap());
+                configure(&mut options, of, texts[of].1);
+                let prompt = prompt(texts[of].0, of);
+                block_on(engine.generate(&mut session, &prompt, &options, &mut |_| {})).unwrap().tokens
+            })
+            .collect();
+        let answers = all_at_once(&handle, || {
+            let ask = |of: usize| {
+                let (len, most) = texts[of];
+                let request = Generate::new(Prompt::Tokens(prompt(len, of)));
+                handle.generate(request.with(move |options| configure(options, of, most))).unwrap()
+            };
+            (0..texts.len()).map(ask).collect()
+        });
+        let together: Vec<_> = outcomes(answers).into_iter().map(|ended| ended.tokens).collect();
+        assert_eq!(together, alone, "round {round}");
+    }
+}
+
+/// Devices are lost while slots are made, while states are copied from one to another, and between.
+#[test]
+fn lost_devices_are_survived_where_slots_change() {
+    let prompt = |len: usize| -> Vec<u32> { (0..len).map(|at| (at * 37 % 900 + 5) as u32).collect() };
+    let texts = [(20, 30), (400, 30), (600, 20), (12, 40)];
+    let ask = |lost_at: usize| {
+        let limits = Limits { batch_memory: Some(64_000_000), slice: 9, ..Limits::default() };
+        let spawned = block_on(Handle::spawn(move || opened(GAB, None, lost_at), limits));
+        let (handle, _) = spawned.inspect_err(|error| assert!(error.to_string().contains("lost"), "{error}")).ok()?;
+        let ask = |(len, most): (usize, usize)| {
+            let request = Generate::new(Prompt::Tokens(prompt(len)));
+            let few = move |options: &mut GenerateOptions| {
+                options.max_tokens = Some(most);
+                options.stop_tokens = Some(Vec::new());
+            };
+            handle.generate(request.with(few)).unwrap()
+        };
+        let events = events(texts.iter().map(|text| ask(*text)).collect());
+        let tokens = |at: usize| -> Vec<u32> {
+            let ended = events.iter().rev().find(|(of, _)| *of == at).map(|(_, told)| told);
+            if let Some(Told::Ended(ended)) = ended { ended.tokens.clone() } else { panic!("{at}: {ended:?}") }
+        };
+        let lost = events.iter().filter(|(_, told)| matches!(told, Told::Recovered(_))).count();
+        Some(((0..texts.len()).map(tokens).collect::<Vec<_>>(), lost))
+    };
+    let (alone, lost) = ask(usize::MAX).unwrap();
+    assert_eq!((alone.iter().map(Vec::len).collect::<Vec<_>>(), lost), (texts.map(|(_, most)| most).into(), 0));
+    let found: Vec<_> = (60..700).step_by(40).filter_map(|at| Some((at, ask(at)?))).collect();
+    for (at, (tokens, _)) in &found {
+        assert_eq!(*tokens, alone, "lost at {at}");
+    }
+    assert!(found.len() > 8 && found.iter().any(|(_, (_, lost))| *lost > 0), "{}", found.len());
+}
+
 #[test]
 fn a_long_answer_lets_others_by() {
     let handle = handle(GAB, Limits { slice: 4, ..Limits::default() });

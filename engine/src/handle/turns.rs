@@ -29,7 +29,7 @@ impl<T> Turns<T> {
 
     /// Takes the jobs whose turn is next, at most `most`. Jobs that have not ended are returned by [`Self::again`].
     pub fn next(&mut self, most: usize) -> Vec<T> {
-        self.begin(self.most);
+        self.begin();
         let count = most.clamp(1, self.begun.len().max(1)).min(self.begun.len());
         self.begun.drain(..count).collect()
     }
@@ -37,20 +37,25 @@ impl<T> Turns<T> {
     /// Takes back the jobs whose turn is over. All other jobs that are begun come before their next turn, and so does a
     /// job that can begin now.
     pub fn again(&mut self, those: Vec<T>) {
-        self.begin(self.most.saturating_sub(those.len()));
+        self.begin_beside(those.len());
         self.begun.extend(those);
     }
 
-    /// Begins the jobs that have waited longest, until `most` are begun.
-    fn begin(&mut self, most: usize) {
-        let room = most.saturating_sub(self.begun.len()).min(self.waiting.len());
+    /// Begins the jobs that have waited longest, until as many are begun as may be.
+    pub fn begin(&mut self) {
+        self.begin_beside(0);
+    }
+
+    /// Does so while so many others have their turn.
+    fn begin_beside(&mut self, others: usize) {
+        let room = self.most.saturating_sub(others + self.begun.len()).min(self.waiting.len());
         self.begun.extend(self.waiting.drain(..room));
     }
 
     /// Removes the jobs that `wanted` rejects.
-    pub fn retain(&mut self, mut wanted: impl FnMut(&T) -> bool) {
-        self.begun.retain(&mut wanted);
-        self.waiting.retain(&mut wanted);
+    pub fn retain(&mut self, mut wanted: impl FnMut(&mut T) -> bool) {
+        self.begun.retain_mut(&mut wanted);
+        self.waiting.retain_mut(&mut wanted);
     }
 
     /// Iterates over the jobs that are begun.

@@ -64,6 +64,7 @@ pub(crate) use identity::Identifier;
 pub use identity::Identity;
 pub use kv_cache::KvCache;
 pub use pooling::Pooling;
+pub(crate) use state::ALIGNED;
 pub use state::{HISTORY, StateSpec};
 pub use weights::{Contents, Weight};
 

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use backend_api::op::{GetRows, Index, Op};
 use backend_api::{DType, Error, Graph, Kind, TensorId, Update};
 
-use super::state::{HISTORY, StateSpec};
+use super::state::{ALIGNED, HISTORY, StateSpec};
 use super::weights::{Contents, Tensors, Weight};
 use super::{EMBEDDING, HIDDEN_IN, HIDDEN_OUT, Head, LOGITS, OutputRows, Pooling, Sizes, Stage};
 use crate::arch::kv_cache::KvCache;
@@ -241,8 +241,8 @@ impl<'a> Recorder<'a> {
 
     /// Records the token history.
     pub fn history(&mut self) -> Recorded {
-        let Step { sizes, capacity, sequences, .. } = self.step;
-        let tokens = if sequences > 1 { capacity } else { sizes.n_ctx };
+        let Step { sizes, sequences, .. } = self.step;
+        let tokens = if sequences > 1 { sizes.n_ctx.next_multiple_of(ALIGNED) } else { sizes.n_ctx };
         self.state(HISTORY.into(), &[tokens], DType::I32, Update::Append)
     }
 

@@ -8,17 +8,18 @@
 use std::rc::Rc;
 
 use backend_api::run::{Host, finish_profile};
-use backend_api::{KernelInfo, StepParams, Update};
+use backend_api::{Backend, KernelInfo, StepParams};
 
-use crate::arch::Head;
+use crate::arch::{ALIGNED, Head, Recipe};
 use crate::error::ModelError;
 use crate::runtime::load::Model;
 use crate::runtime::seat::{Seat, Shared};
 use crate::runtime::session::Session;
 use crate::runtime::storages::{self, Storages, no_storage};
 
-/// Alignment of a sequence's positions: devices require aligned offsets of bindings.
-const ROUND: usize = 64;
+/// Positions of a seat that no text takes: the steps of a prompt are those that it has alone, and the last one of them may
+/// have a fifth more rows than it needs.
+pub(crate) const SPARE: usize = 128;
 
 /// Sessions that can advance together.
 pub struct Batch {
@@ -30,19 +31,28 @@ pub struct Batch {
 impl Batch {
     /// Makes so many empty sessions, each with room for the whole context.
     ///
+    /// *Errors*: as [`Self::with_room`].
+    pub fn new(model: Rc<Model>, sequences: usize) -> Result<Batch, ModelError> {
+        let n_ctx = model.recipe().sizes().n_ctx;
+        Batch::with_room(model, sequences, n_ctx)
+    }
+
+    /// Makes so many empty sessions, each with [room](Session::room) for texts of at least so many tokens. A run of a longer
+    /// text [is out of room](crate::Run::is_out_of_room), and goes on in a session that has more.
+    ///
     /// *Errors*: fewer than two, or more than the backend's [`batch_rows`](backend_api::BackendInfo::batch_rows); an
     /// embedding model; recurrent states so small that a device cannot bind those of a sequence; memory, or the device was
     /// lost.
-    pub fn new(model: Rc<Model>, sequences: usize) -> Result<Batch, ModelError> {
+    pub fn with_room(model: Rc<Model>, sequences: usize, tokens: usize) -> Result<Batch, ModelError> {
         let (info, recipe) = (model.backend().info(), model.recipe());
         if sequences < 2 || sequences > info.batch_rows {
             let (name, most) = (info.name, info.batch_rows);
             let why = format!("{sequences} texts cannot advance together on {name}: it takes 2 to {most}");
             return Err(ModelError::Options(why));
         }
-        let n_ctx = recipe.sizes().n_ctx;
-        let capacity = n_ctx.next_multiple_of(ROUND);
-        let each = recipe.states_for(n_ctx)?;
+        let capacity = capacity(recipe, tokens);
+        let own = capacity.min(recipe.sizes().n_ctx);
+        let each = recipe.states_for(own)?;
         let specs = recipe.states_of_sequences(capacity, sequences)?;
         // Unsupported models are refused before memory is allocated.
         model.backend().plan(recipe.graph_of_sequences(2, Head::SAMPLE, capacity, sequences)?)?;
@@ -51,16 +61,25 @@ impl Batch {
         let shared = Rc::new(Shared::new(model.clone(), states, capacity, sequences));
         let session = |sequence: usize| {
             let mut views = Storages::new(model.backend().clone());
-            for spec in &each {
+            for (spec, all) in each.iter().zip(&specs) {
                 let whole = shared.state(&spec.name).ok_or_else(|| no_storage(&spec.name))?;
-                let rows = spec.shape.first().copied().unwrap_or(0);
-                let apart = if spec.update == Update::Append { capacity } else { rows };
+                let [rows, apart] = [spec, all].map(|spec| spec.shape.first().copied().unwrap_or(0));
+                let apart = apart / sequences;
                 views.insert(spec.name.clone(), model.backend().view(whole, sequence * apart, rows)?);
             }
-            Session::with_states(model.clone(), views, n_ctx, Some(Seat::new(shared.clone(), sequence)))
+            Session::with_states(model.clone(), views, own, Some(Seat::new(shared.clone(), sequence)))
         };
         let sessions = (0..sequences).map(session).collect::<Result<_, ModelError>>()?;
         Ok(Batch { sessions, shared })
+    }
+
+    /// Returns the device memory that a session of a batch takes.
+    ///
+    /// *Units*: bytes.
+    ///
+    /// *Errors*: as [`Model::footprint`].
+    pub fn bytes_of_session(recipe: &Recipe, backend: &dyn Backend, tokens: usize) -> Result<u64, ModelError> {
+        Ok(Model::footprint_for(recipe, backend, capacity(recipe, tokens))?.states)
     }
 
     /// Returns the sessions.
@@ -102,4 +121,9 @@ impl Batch {
     pub fn steps(&self) -> (u64, u64) {
         self.shared.taken()
     }
+}
+
+/// Returns the positions of a session with room for texts of so many tokens.
+fn capacity(recipe: &Recipe, tokens: usize) -> usize {
+    tokens.saturating_add(SPARE).min(recipe.sizes().n_ctx).next_multiple_of(ALIGNED)
 }

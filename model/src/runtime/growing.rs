@@ -34,10 +34,14 @@ impl Session {
     /// Grows the caches to room for so many tokens, and to at least twice their size, unless they have that room. The
     /// first `kept` rows stay. Programs are compiled again, since they are bound to the old caches.
     ///
-    /// *Errors*: memory, the device was lost. Unless the device was lost, the session is then empty, with small caches.
+    /// *Errors*: memory, the device was lost; a session of a batch, whose caches do not grow. Unless the device was lost, the session is then empty, with small caches.
     pub(crate) async fn reserve(&mut self, tokens: usize, kept: usize, host: &dyn Host) -> Result<(), ModelError> {
         if self.has_room(tokens) {
             return Ok(());
+        }
+        if self.seat.is_some() {
+            let n_ctx = self.room();
+            return Err(ModelError::ContextFull { tokens: tokens - kept, used: kept, n_ctx });
         }
         let capacity = tokens.max(2 * self.capacity).next_power_of_two().min(self.n_ctx());
         self.drop_programs();
@@ -55,7 +59,7 @@ impl Session {
 
     /// Grows the caches of an empty text, so that no rows have to be moved.
     pub(crate) fn reserve_empty(&mut self, tokens: usize) -> Result<(), ModelError> {
-        if !self.has_room(tokens) && self.tokens().is_empty() {
+        if !self.has_room(tokens) && self.tokens().is_empty() && self.seat.is_none() {
             self.drop_programs();
             let capacity = tokens.next_power_of_two().min(self.n_ctx());
             self.replace_caches(capacity)?;

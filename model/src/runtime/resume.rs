@@ -244,7 +244,7 @@ impl Session {
                 "load the model with that KV cache",
             );
         }
-        let n_ctx = self.n_ctx();
+        let n_ctx = self.room();
         if header.position > n_ctx {
             return Err(ModelError::ContextFull { tokens: header.position, used: 0, n_ctx });
         }

@@ -62,6 +62,8 @@ struct Stretch {
     from: usize,
     /// New tokens that the session has recorded.
     known: usize,
+    /// Whether the session has no room for the next token, though the context has.
+    is_out_of_room: bool,
     drafts: Option<Drafts>,
     under_way: Option<Fetch>,
     joined: Option<Joined>,
@@ -147,6 +149,11 @@ impl<'a> Run<'a> {
         self.stretch.prefill.as_ref().is_none_or(|prefill| self.session.is_long(prefill.left()))
     }
 
+    /// Returns whether the text goes on only in a session with more [room](Session::room), after [`Self::pause`].
+    pub fn is_out_of_room(&self) -> bool {
+        self.stretch.is_out_of_room
+    }
+
     /// Returns whether a prompt is being computed.
     pub fn is_in_prompt(&self) -> bool {
         self.stretch.prefill.is_some()
@@ -182,7 +189,7 @@ impl<'a> Run<'a> {
     async fn stretch(&mut self, prompt: &[u32], again: usize) -> Result<(), ModelError> {
         let begin = self.session.tokens().len() + prompt.len();
         // Each token needs a row of the history.
-        let mut budget = self.sequence.left().min(self.session.n_ctx().saturating_sub(begin));
+        let mut budget = self.sequence.left().min(self.session.room().saturating_sub(begin));
         if self.sequence.head.is_adjusted() {
             let place = self.sequence.room.place(self.sequence.prompt_tokens());
             self.session.write_penalties(&self.sequence.options.adjust, place)?;
@@ -210,9 +217,13 @@ impl<'a> Run<'a> {
 
     /// Takes a step of the prompt, or waits for the next tokens. Returns whether the text goes on.
     ///
-    /// *Errors*: those of the backend; logits that are not finite. The run has ended then, and the sequence can be run
-    /// again.
+    /// *Errors*: those of the backend; logits that are not finite; the run was out of room already. The run has ended then,
+    /// and the sequence can be run again.
     pub async fn advance(&mut self, tell: &mut OnPiece<'_>) -> Result<bool, ModelError> {
+        if self.is_out_of_room() {
+            let n_ctx = self.session.room();
+            return Err(self.failed(ModelError::ContextFull { tokens: 1, used: n_ctx, n_ctx }).await);
+        }
         let advanced = match self.stretch.prefill.take() {
             Some(prefill) => self.advance_prompt(prefill, tell).await,
             None => self.decode(tell).await,
@@ -407,6 +418,10 @@ impl<'a> Run<'a> {
             return Ok(());
         }
         self.stretch.joined = None;
+        if self.session.room() < self.session.n_ctx() {
+            self.stretch.is_out_of_room = true;
+            return Ok(());
+        }
         let fresh = &self.sequence.tokens()[self.stretch.from..];
         let known = self.session.know_all_but_one(fresh, self.stretch.known);
         self.stretch.known = known;

@@ -137,6 +137,11 @@ impl Sequence {
         self.room.context(self.text())
     }
 
+    /// Returns how many tokens the context has when at most `ahead` further ones are generated.
+    pub fn needs(&self, ahead: usize) -> usize {
+        self.context().len() + self.left().min(ahead)
+    }
+
     /// Returns why the text ended; nothing while it goes on.
     pub fn finish(&self) -> Option<Finish> {
         self.finish

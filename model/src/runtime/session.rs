@@ -7,6 +7,7 @@ use backend_api::{Kind, Pace, Plan, Program, StepParams, StorageId, Tensor, Tens
 
 use crate::arch::{BEST, CHOSEN, HIDDEN_IN, HIDDEN_OUT, HISTORY, Head, LOGITS, OutputRows, PROBABILITIES};
 use crate::error::ModelError;
+use crate::runtime::batch::SPARE;
 use crate::runtime::drafts::{DraftSource, Drafts};
 use crate::runtime::load::Model;
 use crate::runtime::log_probs::Told;
@@ -172,6 +173,14 @@ impl Session {
     /// Returns the size of the context in tokens.
     pub fn n_ctx(&self) -> usize {
         self.model.recipe().sizes().n_ctx
+    }
+
+    /// Returns the most tokens of a text: the size of the context, or less in a [batch](crate::Batch).
+    pub fn room(&self) -> usize {
+        match &self.seat {
+            Some(_) if self.capacity < self.n_ctx() => self.capacity - SPARE,
+            _ => self.n_ctx(),
+        }
     }
 
     /// Drops all tokens from `position` on, at no cost. If the model has recurrent states, the next addition first
@@ -397,13 +406,12 @@ impl Session {
 
     /// Refuses tokens that are unknown or do not fit.
     fn admit(&self, tokens: &[u32]) -> Result<(), ModelError> {
-        let sizes = self.model.recipe().sizes();
+        let (sizes, room) = (self.model.recipe().sizes(), self.room());
         if tokens.is_empty() {
             return Err(ModelError::EmptyPrompt);
         }
-        if tokens.len() > sizes.n_ctx - self.position() {
-            let (used, n_ctx) = (self.position(), sizes.n_ctx);
-            return Err(ModelError::ContextFull { tokens: tokens.len(), used, n_ctx });
+        if tokens.len() > room.saturating_sub(self.position()) {
+            return Err(ModelError::ContextFull { tokens: tokens.len(), used: self.position(), n_ctx: room });
         }
         match tokens.iter().find(|id| **id as usize >= sizes.n_vocab) {
             Some(&id) => Err(ModelError::Token { id, vocab: sizes.n_vocab }),

@@ -130,6 +130,28 @@ impl Sessions {
         self.seats.len()
     }
 
+    /// Returns the most tokens of a text in any of the slots.
+    pub fn room(&self) -> usize {
+        self.seats.iter().map(|seat| seat.session.room()).min().unwrap_or(0)
+    }
+
+    /// Replaces all slots by one with an empty session; their sequences are kept in host memory, as far as the budget
+    /// allows. If the device was lost, they are recomputed at their next turns.
+    pub async fn reduce_to(&mut self, session: Session, host: &dyn Host) {
+        for at in 0..self.seats.len() {
+            self.at = at;
+            if self.set_aside(host).await.is_err() {
+                break;
+            }
+        }
+        (self.seats, self.at) = (vec![Seat::new(session)], 0);
+    }
+
+    /// Replaces the single slot, which is empty, by those of a batch.
+    pub fn extend_to(&mut self, batch: Batch) {
+        (self.seats, self.at) = (batch.into_sessions().into_iter().map(Seat::new).collect(), 0);
+    }
+
     /// Returns the current slot.
     pub fn seat(&self) -> usize {
         self.at

@@ -5,7 +5,7 @@ use std::future::poll_fn;
 use std::task::{Poll, Waker};
 
 use super::*;
-use anygpu_model::{Adjust, AllowFuture, Batch, Constraint, Run, Sampling, Sequence};
+use anygpu_model::{Adjust, AllowFuture, Batch, Constraint, Generation, ModelError, Run, Sampling, Sequence};
 use backend_api::Pace;
 use backend_api::run::{Host, Local, join};
 
@@ -342,4 +342,59 @@ pub fn prompt_rows_beside(name: &str, backend: &Rc<dyn Backend>) {
     // has begun to wait for is taken by the other alone.
     let (rows, all) = (batch.steps().1, 2 * (6 + 4));
     assert!(rows >= all && rows <= all + 2, "{name}: {rows} rows of {all}");
+}
+
+/// A text that needs more room than its session in a batch has stops there, and goes on in another one with the tokens and
+/// states that it has alone. What does not fit at all is refused, in either way.
+pub fn room(name: &str, backend: &Rc<dyn Backend>) {
+    if backend.info().batch_rows == 1 {
+        return;
+    }
+    let (model, host) = (model(name, "f32", 256, backend), NativeHost::default());
+    let (n_vocab, sizes) = (model.recipe().sizes().n_vocab as u32, model.recipe().sizes());
+    let prompts = [40, 50].map(|len| (0..len).map(|at| (5 * at + len) % n_vocab).collect::<Vec<u32>>());
+    let options = GenerateOptions {
+        max_tokens: Some(30),
+        stop_tokens: Some(Vec::new()),
+        draft_max: Some(0),
+        ..GenerateOptions::default()
+    };
+    let mut batch = Batch::with_room(model.clone(), 2, 60).unwrap();
+    let room = batch.sessions_mut()[0].room();
+    assert!((60..70).contains(&room), "{name}: {room}");
+    let answer = async |session: &mut Session, i: usize| {
+        let mut sequence = Sequence::new(&prompts[i], &options, None, sizes).unwrap();
+        let mut run = Run::begin(session, &mut sequence, None, &host, &mut |_| {}).await.unwrap();
+        while run.advance(&mut |_| {}).await.unwrap() {
+            if run.is_out_of_room() {
+                run.pause(&mut |_| {}).await.unwrap();
+                break;
+            }
+        }
+        let context = sequence.context().into_owned();
+        (session.export(&context, 0, &host).await.unwrap(), sequence)
+    };
+    let answer = &answer;
+    let each = batch.sessions_mut().iter_mut().enumerate();
+    let together = block_on(join(each.map(|(i, session)| -> Local<'_, _> { Box::pin(answer(session, i)) }).collect()));
+    for (i, (stopped, mut sequence)) in together.into_iter().enumerate() {
+        let (alone, whole) = block_on(answer(&mut Session::new(model.clone()).unwrap(), i));
+        assert_eq!((sequence.finish(), sequence.context().len()), (None, room), "{name}");
+        let mut session = Session::new(model.clone()).unwrap();
+        block_on(session.import(&stopped, &host)).unwrap();
+        block_on(session.run(&mut sequence, None, &host, &mut |_| {})).unwrap();
+        assert_eq!(sequence.tokens(), whole.tokens(), "{name}: text {i}");
+        let found = block_on(session.export(&sequence.context(), 0, &host)).unwrap();
+        assert!(found == alone, "{name}: other states of text {i}");
+    }
+    let full = |ended: Result<Generation, ModelError>| match ended.unwrap_err() {
+        ModelError::ContextFull { n_ctx, .. } => assert_eq!(n_ctx, room, "{name}"),
+        other => panic!("{name}: {other}"),
+    };
+    let session = &mut batch.sessions_mut()[0];
+    let long: Vec<u32> = (0..70).collect();
+    full(block_on(session.generate_after(&long, &options, None, &host, &mut |_| {})));
+    full(block_on(session.generate_after(&prompts[0], &options, None, &host, &mut |_| {})));
+    let error = block_on(session.import(&block_on(answer(&mut Session::new(model.clone()).unwrap(), 0)).0, &host));
+    assert!(matches!(error, Err(ModelError::ContextFull { n_ctx, .. }) if n_ctx == room), "{name}: {error:?}");
 }

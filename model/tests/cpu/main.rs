@@ -151,6 +151,8 @@ fn texts_that_share_programs() {
         common::prompt_beside("gpt2-tiny", &backend);
         common::prompt_rows_beside("gpt2-tiny", &backend);
         common::prompt_rows_beside("qwen35-tiny", &backend);
+        common::room("gpt2-tiny", &backend);
+        common::room("qwen35-tiny", &backend);
         common::requests_together("gpt2-tiny", &backend);
         common::drafts_beside("gpt2-tiny", &backend);
         common::sequences("gpt2-tiny", &backend);

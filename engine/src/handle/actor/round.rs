@@ -24,7 +24,8 @@ pub(super) fn round(
         Err(_) => return one_by_one(texts, opened, sessions, slice, others),
     };
     let engine = &opened.engine;
-    let round = Round { slice, seats: sessions.seats(), live: Cell::new(texts.len()), others };
+    let round =
+        Round { slice, seats: sessions.seats(), live: Cell::new(texts.len()), outgrown: Cell::new(false), others };
     let mut places: Vec<_> = sessions.sessions_mut().map(Some).collect();
     let turns = texts.iter_mut().zip(&seats).filter_map(|(text, seat)| {
         let session = places.get_mut(*seat)?.take()?;
@@ -67,6 +68,12 @@ fn one_by_one(
     slice: usize,
     others: &dyn Fn() -> bool,
 ) -> Vec<Text> {
-    sessions.keep_seat();
+    match opened.engine.session() {
+        // A slot that is left has room for long texts too.
+        Ok(session) if sessions.room() < session.room() => {
+            block_on(sessions.reduce_to(session, opened.engine.host()));
+        }
+        _ => sessions.keep_seat(),
+    }
     texts.into_iter().filter_map(|text| text.turn(opened, sessions, slice, others)).collect()
 }

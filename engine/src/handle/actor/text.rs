@@ -39,14 +39,17 @@ pub(super) struct Round<'a> {
     pub seats: usize,
     /// Number of its texts that have not ended.
     pub live: Cell<usize>,
+    /// Whether one of them needs a slot with more room.
+    pub outgrown: Cell<bool>,
     /// Whether there are requests that do not take part.
     pub others: &'a dyn Fn() -> bool,
 }
 
 impl Round<'_> {
-    /// Returns whether a request waits that a seat is free for: then all pause after their next token, and go on with it.
-    fn admits(&self) -> bool {
-        self.live.get() < self.seats && (self.others)()
+    /// Returns whether all pause after their next token, and go on in other company: a request waits that a seat is free for,
+    /// or one of them needs another seat.
+    fn is_over(&self) -> bool {
+        self.outgrown.get() || (self.live.get() < self.seats && (self.others)())
     }
 }
 
@@ -80,6 +83,11 @@ impl Text {
 
     pub fn is_wanted(&self) -> bool {
         self.told.is_heard()
+    }
+
+    /// Sends an error in place of the text.
+    pub fn refuse(&mut self, error: EngineError) {
+        self.told.tell(Err(error));
     }
 
     pub fn is_new(&self) -> bool {
@@ -182,9 +190,13 @@ impl Text {
         let mut on_piece = |piece: Piece<'_>| heard.set(tell(told, &Event::Piece(piece), tokenizer.as_ref()));
         let mut run = engine.begin(session, &mut self.sequence, &mut on_piece).await?;
         while run.advance(&mut on_piece).await? {
+            if run.is_out_of_room() {
+                round.outgrown.set(true);
+                return Ok(run.pause(&mut on_piece).await?);
+            }
             // Those that wait for a turn of such a long prompt need not wait for all of it.
             let holds_up = run.is_in_prompt() && run.is_alone() && (round.others)();
-            if run.may_pause() && (round.admits() || holds_up || pauses(run.sequence())) {
+            if run.may_pause() && (round.is_over() || holds_up || pauses(run.sequence())) {
                 return Ok(run.pause(&mut on_piece).await?);
             }
         }
