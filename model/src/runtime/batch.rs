@@ -13,13 +13,9 @@ use backend_api::{Backend, KernelInfo, StepParams};
 use crate::arch::{ALIGNED, Head, Recipe};
 use crate::error::ModelError;
 use crate::runtime::load::Model;
-use crate::runtime::seat::{Seat, Shared};
+use crate::runtime::seat::{SPARE, Seat, Shared};
 use crate::runtime::session::Session;
 use crate::runtime::storages::{self, Storages, no_storage};
-
-/// Positions of a seat that no text takes: the steps of a prompt are those that it has alone, and the last one of them may
-/// have a fifth more rows than it needs.
-pub(crate) const SPARE: usize = 128;
 
 /// Sessions that can advance together.
 pub struct Batch {

@@ -63,6 +63,10 @@ struct Steps {
     step_ms: Option<f64>,
 }
 
+/// Positions of a seat that no text takes: the steps of a prompt are those that it has alone, and the last one of them may
+/// have a fifth more rows than it needs.
+pub(crate) const SPARE: usize = 128;
+
 /// Time of a part of a prompt while the time of a step is not known.
 ///
 /// *Units*: milliseconds.

@@ -7,12 +7,11 @@ use backend_api::{Kind, Pace, Plan, Program, StepParams, StorageId, Tensor, Tens
 
 use crate::arch::{BEST, CHOSEN, HIDDEN_IN, HIDDEN_OUT, HISTORY, Head, LOGITS, OutputRows, PROBABILITIES};
 use crate::error::ModelError;
-use crate::runtime::batch::SPARE;
 use crate::runtime::drafts::{DraftSource, Drafts};
 use crate::runtime::load::Model;
 use crate::runtime::log_probs::Told;
 use crate::runtime::rewind::Rewritten;
-use crate::runtime::seat::{Joined, Seat};
+use crate::runtime::seat::{Joined, SPARE, Seat};
 use crate::runtime::steps::Steps;
 use crate::runtime::storages::{self, FIRST, Storages, no_storage};
 use backend_api::run::{self, Beside, Host, finish_profile, read_rows};
