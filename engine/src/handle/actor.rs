@@ -176,10 +176,14 @@ impl Actor {
             self.opened = opened;
             return;
         }
-        let (room, why) = (sessions.room(), error.to_string());
+        let room = sessions.room();
+        let why = match error {
+            EngineError::Model(ModelError::Backend(why)) => why,
+            other => backend_api::Error::Invalid(other.to_string()),
+        };
         self.turns.retain(|task| match task {
             Task::Text(text) if text.sequence().needs(AHEAD).min(n_ctx) > room => {
-                text.refuse(ModelError::Options(why.clone()).into());
+                text.refuse(ModelError::Backend(why.clone()).into());
                 false
             }
             _ => true,
