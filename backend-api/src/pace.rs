@@ -3,6 +3,9 @@
 //! Time enters here as numbers that the caller gives, and leaves as how much a part of a step may be. Which programs a
 //! text takes does not depend on it.
 
+use std::cell::Cell;
+use std::rc::Rc;
+
 /// Longest estimated time of a part of a step. It is half of the 100 ms after which people notice, as estimates may
 /// be off by two.
 ///
@@ -22,15 +25,20 @@ const CHANGE: f64 = 2.0;
 /// loop come seldom, and ever smaller parts would make it slower.
 const WORST: f64 = 0.125;
 
-/// A device's rate and what it is doing.
+/// How much a device does of one kind of work, and the most that was measured.
 ///
-/// *Units*: rates in what a [`Cost`](crate::Cost) counts, a millisecond.
-#[derive(Debug, Clone)]
+/// *Units*: what a [`Cost`](crate::Cost) counts, a millisecond.
+#[derive(Debug, Clone, Copy)]
+struct Rate {
+    now: f64,
+    best: f64,
+}
+
+/// A device's rate, which all texts on it learn together, and what it is doing for one of them.
+#[derive(Debug)]
 pub struct Pace {
     /// Rates of programs of one row, which are bound by memory, and of other programs.
-    rates: [f64; 2],
-    /// The best that were measured.
-    best: [f64; 2],
+    rates: Rc<Cell<[Rate; 2]>>,
     fixed: bool,
     synchronous: bool,
     /// The estimated time of what was given to the device so far, and of what is known to be done.
@@ -50,8 +58,7 @@ impl Pace {
     /// Starts from an estimated rate. A synchronous device has finished a step when the call returns.
     pub fn new(rate: f64, synchronous: bool) -> Pace {
         Pace {
-            rates: [rate.max(1.0); 2],
-            best: [0.0; 2],
+            rates: Rc::new(Cell::new([Rate { now: rate.max(1.0), best: 0.0 }; 2])),
             fixed: false,
             synchronous,
             given_ms: 0.0,
@@ -59,6 +66,11 @@ impl Pace {
             under_way: [false; 2],
             since_ms: 0.0,
         }
+    }
+
+    /// A pace for another text on the same device: what is learnt with either holds for both.
+    pub fn another(&self) -> Pace {
+        Pace { rates: self.rates.clone(), fixed: self.fixed, ..Pace::new(1.0, self.synchronous) }
     }
 
     /// Keeps to a given rate, whatever is measured: for tests.
@@ -70,12 +82,16 @@ impl Pace {
     ///
     /// *Units*: milliseconds.
     pub fn ms(&self, rows: usize, work: u64) -> f64 {
-        work as f64 / self.rates[kind(rows)]
+        work as f64 / self.rate(rows)
     }
 
     /// The most work of a part of a step that is to take no longer than so many milliseconds.
     pub fn most(&self, rows: usize, ms: f64) -> u64 {
-        ((ms * self.rates[kind(rows)]) as u64).max(1)
+        ((ms * self.rate(rows)) as u64).max(1)
+    }
+
+    fn rate(&self, rows: usize) -> f64 {
+        self.rates.get()[kind(rows)].now
     }
 
     /// Whether what comes next has to wait until the device, or on a synchronous one the host, has had a turn.
@@ -133,11 +149,12 @@ impl Pace {
             return;
         }
         let ratio = (estimate / took.max(f64::MIN_POSITIVE)).min(CHANGE);
-        let rates = self.rates.iter_mut().zip(&mut self.best).zip(kinds);
-        for ((rate, best), _) in rates.filter(|(_, is_meant)| *is_meant) {
-            *best = best.max(*rate * ratio);
-            *rate = (*rate * ratio.max(1.0 / CHANGE)).max(*best * WORST).max(1.0);
+        let mut rates = self.rates.get();
+        for (Rate { now, best }, _) in rates.iter_mut().zip(kinds).filter(|(_, is_meant)| *is_meant) {
+            *best = best.max(*now * ratio);
+            *now = (*now * ratio.max(1.0 / CHANGE)).max(*best * WORST).max(1.0);
         }
+        self.rates.set(rates);
     }
 
     /// Whether steps are done when their call returns.
@@ -204,6 +221,20 @@ mod tests {
             let near = |ms: &&f64| (30.0..=55.0).contains(*ms);
             assert!(late.iter().filter(near).count() + 2 >= late.len(), "{wrong}: {late:?}");
         }
+    }
+
+    #[test]
+    fn what_one_text_learns_holds_for_all() {
+        let (mut one, now) = (Pace::new(1e3, false), &mut 0.0);
+        let mut other = one.another();
+        run(&mut one, &Simulated { rate: 1e6, late_ms: 0.0 }, 100_000_000, now);
+        assert!((9e5..1.1e6).contains(&(other.most(128, 1.0) as f64)), "{}", other.most(128, 1.0));
+        // But each waits for its own work.
+        one.give(128, 200_000_000, *now);
+        assert!(one.is_full(1.0) && !other.is_full(1.0));
+        other.pass();
+        assert!(one.is_full(1.0));
+        assert_eq!(Pace::fixed(7.0, true).another().most(1, 10.0), 70);
     }
 
     #[test]

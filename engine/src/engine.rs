@@ -101,8 +101,8 @@ pub struct Engine {
     pub(crate) chat: Result<ChatTemplate, ChatError>,
     report: Report,
     host: Rc<dyn Host>,
-    /// See [`EngineOptions::rate`].
-    rate: Option<f64>,
+    /// What is known of the device's rate, or the one that [`EngineOptions::rate`] gives.
+    pace: Pace,
     /// See [`EngineOptions::capacity`].
     capacity: Option<usize>,
     /// See [`EngineOptions::draft`].
@@ -219,13 +219,13 @@ impl Engine {
             None => None,
         };
         Ok(Engine {
+            pace: pace(options.rate, &report, &**model.backend()),
             model,
             tokenizer,
             chat,
             metadata: gguf.metadata,
             report,
             host,
-            rate: options.rate,
             capacity: options.capacity,
             draft,
             prepared: RefCell::new(prepared),
@@ -252,6 +252,7 @@ impl Engine {
         };
         self.model = Rc::new(model);
         self.prepared.take();
+        self.pace = pace(options.rate, &report, &**self.model.backend());
         self.report = report;
         Ok(())
     }
@@ -349,18 +350,7 @@ impl Engine {
         let info = self.backend().info();
         session.set_short_prompt(info.short_prompt);
         session.set_prompt_rows(info.prompt_rows);
-        session.set_pace(self.pace());
-    }
-
-    /// Returns the step-time budget of the device, starting at the rate that selection measured. Later steps correct
-    /// it.
-    fn pace(&self) -> Pace {
-        let synchronous = self.backend().info().synchronous;
-        match (self.rate, self.report.chosen().and_then(|rung| rung.matvec_ms)) {
-            (Some(rate), _) => Pace::fixed(rate, synchronous),
-            (None, Some(ms)) => Pace::new(rate_of(ms), synchronous),
-            (None, None) => Pace::new(UNKNOWN_RATE, synchronous),
-        }
+        session.set_pace(self.pace.another());
     }
 
     /// Makes an empty set of sequences that take turns on the device; see [`Sessions::new`] for the budget.
@@ -401,7 +391,7 @@ impl Engine {
             Some(Prepared::Embeddings(embedder)) => *embedder,
             _ => Embedder::new(self.model.clone())?,
         };
-        embedder.set_pace(self.pace());
+        embedder.set_pace(self.pace.another());
         Ok(embedder)
     }
 
@@ -557,4 +547,14 @@ pub(crate) async fn read(
     };
     recipe.check_memory(options.max_memory)?;
     Ok((gguf, recipe))
+}
+
+/// Returns the step-time budget of a device, starting at the rate that selection measured. Later steps correct it.
+fn pace(rate: Option<f64>, report: &Report, backend: &dyn Backend) -> Pace {
+    let synchronous = backend.info().synchronous;
+    match (rate, report.chosen().and_then(|rung| rung.matvec_ms)) {
+        (Some(rate), _) => Pace::fixed(rate, synchronous),
+        (None, Some(ms)) => Pace::new(rate_of(ms), synchronous),
+        (None, None) => Pace::new(UNKNOWN_RATE, synchronous),
+    }
 }
