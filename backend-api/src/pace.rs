@@ -37,15 +37,15 @@ struct Rate {
 /// A device's rate, which all texts on it learn together, and what it is doing for one of them.
 #[derive(Debug)]
 pub struct Pace {
-    /// Rates of programs of one row, which are bound by memory, and of other programs.
-    rates: Rc<Cell<[Rate; 2]>>,
+    /// Rates of the [kinds](kind) of programs.
+    rates: Rc<Cell<[Rate; KINDS]>>,
     fixed: bool,
     synchronous: bool,
     /// The estimated time of what was given to the device so far, and of what is known to be done.
     given_ms: f64,
     done_ms: f64,
-    /// Whether programs of either kind are under way.
-    under_way: [bool; 2],
+    /// Whether programs of each kind are under way.
+    under_way: [bool; KINDS],
     /// Since when the device does what is under way.
     since_ms: f64,
 }
@@ -58,12 +58,12 @@ impl Pace {
     /// Starts from an estimated rate. A synchronous device has finished a step when the call returns.
     pub fn new(rate: f64, synchronous: bool) -> Pace {
         Pace {
-            rates: Rc::new(Cell::new([Rate { now: rate.max(1.0), best: 0.0 }; 2])),
+            rates: Rc::new(Cell::new([Rate { now: rate.max(1.0), best: 0.0 }; KINDS])),
             fixed: false,
             synchronous,
             given_ms: 0.0,
             done_ms: 0.0,
-            under_way: [false; 2],
+            under_way: [false; KINDS],
             since_ms: 0.0,
         }
     }
@@ -91,7 +91,7 @@ impl Pace {
     }
 
     fn rate(&self, rows: usize) -> f64 {
-        self.rates.get()[kind(rows)].now
+        known(&self.rates.get(), kind(rows))
     }
 
     /// Whether what comes next has to wait until the device, or on a synchronous one the host, has had a turn.
@@ -125,36 +125,40 @@ impl Pace {
         }
         (self.done_ms, self.since_ms) = (until_ms, now_ms);
         if self.given_ms <= self.done_ms {
-            self.under_way = [false; 2];
+            self.under_way = [false; KINDS];
         }
     }
 
     /// Takes all that was given for done, and learns nothing of how long it took: the device had other work, too.
     pub fn pass(&mut self) {
         self.done_ms = self.given_ms;
-        self.under_way = [false; 2];
+        self.under_way = [false; KINDS];
     }
 
     /// Learns what the call took that gave work to the device: on a synchronous one, the time of the work.
     pub fn returned(&mut self, rows: usize, work: u64, took_ms: f64) {
         if self.synchronous {
-            let only = [rows <= 1, rows > 1];
+            let only = std::array::from_fn(|at| at == kind(rows));
             self.learn(only, self.ms(rows, work), took_ms);
         }
     }
 
     /// Corrects the rates of these kinds by a measurement.
-    fn learn(&mut self, kinds: [bool; 2], estimate: f64, took: f64) {
+    fn learn(&mut self, kinds: [bool; KINDS], estimate: f64, took: f64) {
         if self.fixed || estimate.max(took) < LEAST_MS {
             return;
         }
         let ratio = (estimate / took.max(f64::MIN_POSITIVE)).min(CHANGE);
-        let mut rates = self.rates.get();
-        for (Rate { now, best }, _) in rates.iter_mut().zip(kinds).filter(|(_, is_meant)| *is_meant) {
-            *best = best.max(*now * ratio);
-            *now = (*now * ratio.max(1.0 / CHANGE)).max(*best * WORST).max(1.0);
-        }
-        self.rates.set(rates);
+        let before = self.rates.get();
+        let after = std::array::from_fn(|kind| {
+            let (rate, assumed) = (before[kind], known(&before, kind));
+            if !kinds[kind] {
+                return rate;
+            }
+            let best = rate.best.max(assumed * ratio);
+            Rate { now: (assumed * ratio.max(1.0 / CHANGE)).max(best * WORST).max(1.0), best }
+        });
+        self.rates.set(after);
     }
 
     /// Whether steps are done when their call returns.
@@ -163,8 +167,21 @@ impl Pace {
     }
 }
 
+/// Kinds of programs whose rates differ: those of one row and of a few are bound by memory, of which the latter do several
+/// times as much with each weight, and those of many by arithmetic.
+const KINDS: usize = 3;
+
+/// The rate of a kind, or while it is not known, that of the next lower kind that is: it is no higher.
+fn known(rates: &[Rate; KINDS], kind: usize) -> f64 {
+    rates[..=kind].iter().rev().find(|rate| rate.best > 0.0).unwrap_or(&rates[0]).now
+}
+
 fn kind(rows: usize) -> usize {
-    usize::from(rows > 1)
+    match rows {
+        0 | 1 => 0,
+        2..=32 => 1,
+        _ => 2,
+    }
 }
 
 #[cfg(test)]
@@ -234,6 +251,13 @@ mod tests {
         assert!(one.is_full(1.0) && !other.is_full(1.0));
         other.pass();
         assert!(one.is_full(1.0));
+        // A kind that is not known is taken for as fast as a lower one.
+        let pace = Pace::new(1e3, true);
+        let mut other = pace.another();
+        (0..4).for_each(|_| other.returned(8, 1_000_000, 100.0));
+        assert_eq!((pace.most(1, 1.0), pace.most(8, 1.0), pace.most(128, 1.0)), (1_000, 10_000, 10_000));
+        other.returned(128, 1_000_000, 50.0);
+        assert_eq!((pace.most(8, 1.0), pace.most(128, 1.0)), (10_000, 20_000));
         assert_eq!(Pace::fixed(7.0, true).another().most(1, 10.0), 70);
     }
 

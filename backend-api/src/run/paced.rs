@@ -96,6 +96,9 @@ async fn run(
         None => program.step(params)?,
     }
     pace.returned(rows, work, host.now_ms() - begun);
+    if is_beside {
+        pace.pass();
+    }
     Ok(())
 }
 

@@ -307,9 +307,7 @@ impl<'a> Run<'a> {
 
     /// Takes a step of the prompt; after the last one, waits for the first token.
     async fn advance_prompt(&mut self, mut prefill: Prefill, tell: &mut OnPiece<'_>) -> Result<(), ModelError> {
-        if self.session.is_beside()
-            && let Some(head) = prefill.head_of_rows()
-        {
+        if let Some(head) = prefill.head_of_rows() {
             self.join(head);
         }
         let rows = self.session.prefill_step(&mut prefill, &self.sequence.sampling, self.host).await?;

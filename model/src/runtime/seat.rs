@@ -1,8 +1,8 @@
 //! Slots of a batch: sessions wait for each other before each token, and a prompt is computed in parts beside them.
 
 use std::cell::{Cell, RefCell};
+use std::collections::HashMap;
 use std::collections::hash_map::Entry;
-use std::collections::{HashMap, VecDeque};
 use std::future::poll_fn;
 use std::rc::Rc;
 use std::task::Poll;
@@ -53,10 +53,15 @@ struct Steps {
     rows: u64,
     /// Outputs with the probabilities of sequences' last tokens, and the row of each.
     told: HashMap<usize, (Told<StorageId>, usize)>,
-    /// Sequences whose prompts wait for their next part, in their order, and the one whose turn it is. One of them has a
-    /// part after each step.
-    prompts: VecDeque<usize>,
-    next: Option<usize>,
+    /// Sequences whose prompts wait for their next step, in their order, with the tokens that are left of each.
+    prompts: Vec<(usize, usize)>,
+    /// Whether a step of a prompt is under way.
+    is_prompting: bool,
+    /// Parts of prompts that may come before the next step of the sequences that take part, and how many there were at first.
+    parts: usize,
+    of_parts: usize,
+    /// Whether the shortest prompt is next, or else the one that has waited longest.
+    shortest: bool,
     /// Estimated time of a step without parts of prompts beside it.
     ///
     /// *Units*: milliseconds.
@@ -71,6 +76,8 @@ pub(crate) const SPARE: usize = 128;
 ///
 /// *Units*: milliseconds.
 const PROMPT_MS: f64 = 5.0;
+/// Time of a part of a prompt, as a share of that of a step. Estimates are not exact.
+const SHARE: f64 = 0.75;
 /// Longest part of a prompt on a synchronous backend, which nothing but these sessions waits for.
 ///
 /// *Units*: milliseconds.
@@ -81,11 +88,21 @@ const LONGEST_MS: f64 = 250.0;
 const LEAST_MS: f64 = 2.0;
 
 impl Steps {
-    /// Gives the prompt that has waited longest its turn, after a step.
+    /// Lets parts of prompts pass, after a step: one, or as many as there are prompts for each sequence that takes part. The
+    /// sooner those are done, the more tokens has each step.
     fn let_pass(&mut self) {
-        if self.next.is_none() {
-            self.next = self.prompts.pop_front();
-        }
+        let prompts = self.prompts.len() + usize::from(self.is_prompting);
+        self.of_parts = (prompts / self.joined.max(1)).max(1);
+        self.parts = self.of_parts;
+    }
+
+    /// Returns the sequence whose prompt has the next step, if none is under way. Short prompts soon have theirs, and long ones
+    /// every other one.
+    fn next_prompt(&self) -> Option<usize> {
+        let first = self.prompts.first();
+        let shortest = self.prompts.iter().min_by_key(|(_, left)| *left);
+        let next = if self.shortest { shortest } else { first };
+        next.filter(|_| !self.is_prompting).map(|(sequence, _)| *sequence)
     }
 }
 
@@ -143,7 +160,8 @@ impl Shared {
     /// Returns the longest estimated time of a part of a prompt.
     fn part_ms(&self) -> f64 {
         let longest = if self.model.backend().info().synchronous { LONGEST_MS } else { PART_MS };
-        self.steps.borrow().step_ms.unwrap_or(PROMPT_MS).clamp(LEAST_MS, longest)
+        let part_ms = self.steps.borrow().step_ms.map_or(PROMPT_MS, |step_ms| SHARE * step_ms);
+        part_ms.clamp(LEAST_MS, longest)
     }
 
     /// Calls `with` with the program for at least so many sequences.
@@ -245,11 +263,37 @@ impl Seat {
         !self.joined.get() && self.shared.steps.borrow().joined > 0
     }
 
+    /// Returns whether the device computes a prompt of another sequence meanwhile, so that times tell nothing of its rate.
+    pub fn is_delayed(&self) -> bool {
+        self.joined.get() && self.shared.steps.borrow().is_prompting
+    }
+
     /// Lets a prompt of another sequence compute a part after a step that this one has taken alone.
     pub fn stepped_alone(&self) {
         if self.joined.get() {
             self.shared.steps.borrow_mut().let_pass();
         }
+    }
+
+    /// Waits until a step of this sequence's prompt, of which so many tokens are left, may be computed: until the result is
+    /// dropped, no other prompt has one. Two at a time would delay each other, and neither could tell how fast the device is.
+    pub async fn begin_prompting(&self, left: usize) -> Prompting<'_> {
+        let mut place = Prompting { seat: self, is_under_way: false };
+        self.shared.steps.borrow_mut().prompts.push((self.sequence, left));
+        poll_fn(|context| {
+            let mut steps = self.shared.steps.borrow_mut();
+            if steps.next_prompt() != Some(self.sequence) {
+                context.waker().wake_by_ref();
+                return Poll::Pending;
+            }
+            steps.shortest = !steps.shortest;
+            steps.is_prompting = true;
+            place.is_under_way = true;
+            steps.prompts.retain(|(sequence, _)| *sequence != self.sequence);
+            Poll::Ready(())
+        })
+        .await;
+        place
     }
 
     /// Records the time from step to step, which limits the parts of prompts between them.
@@ -259,9 +303,9 @@ impl Seat {
         }
         let part_ms = self.shared.part_ms();
         let mut steps = self.shared.steps.borrow_mut();
-        let alone = steps.prompts.is_empty() && steps.next.is_none();
-        // A part takes no longer than a step, so a step takes at least half of the time of both.
-        steps.step_ms = Some(if alone { ms } else { (ms - part_ms).max(ms / 2.0) });
+        let parts = if steps.prompts.is_empty() && !steps.is_prompting { 0.0 } else { steps.of_parts as f64 };
+        // A part takes no longer than a step, so a step takes at least its share of the time of all.
+        steps.step_ms = Some((ms - parts * part_ms).max(ms / (1.0 + parts)));
     }
 
     /// Takes the next step, of one row or several, together with all sessions that take part, once they are waiting.
@@ -301,22 +345,20 @@ impl Seat {
 }
 
 impl Beside for Seat {
-    /// As long as a step of the others, so that the time between their tokens is at most twice that of before.
+    /// Not quite as long as a step of the others, so that the time between their tokens is at most twice that of before.
     fn part_ms(&self) -> Option<f64> {
         self.is_beside().then(|| self.shared.part_ms())
     }
 
     fn turn(&self) -> Local<'_, ()> {
-        let place = Place { seat: self };
         Box::pin(poll_fn(move |context| {
-            // All of it, so that it is dropped with the future.
-            let place = &place;
-            let mut steps = place.seat.shared.steps.borrow_mut();
-            if steps.joined == 0 || steps.next == Some(place.seat.sequence) {
+            let mut steps = self.shared.steps.borrow_mut();
+            if steps.joined == 0 {
                 return Poll::Ready(());
             }
-            if !steps.prompts.contains(&place.seat.sequence) {
-                steps.prompts.push_back(place.seat.sequence);
+            if steps.parts > 0 {
+                steps.parts -= 1;
+                return Poll::Ready(());
             }
             context.waker().wake_by_ref();
             Poll::Pending
@@ -324,16 +366,20 @@ impl Beside for Seat {
     }
 }
 
-/// The place of a prompt among those that wait.
-struct Place<'a> {
+/// A prompt whose step is under way, or that waits for one.
+pub(crate) struct Prompting<'a> {
     seat: &'a Seat,
+    is_under_way: bool,
 }
 
-impl Drop for Place<'_> {
+impl Drop for Prompting<'_> {
     fn drop(&mut self) {
         let mut steps = self.seat.shared.steps.borrow_mut();
-        steps.prompts.retain(|sequence| *sequence != self.seat.sequence);
-        steps.next = steps.next.filter(|sequence| *sequence != self.seat.sequence);
+        if self.is_under_way {
+            steps.is_prompting = false;
+        } else {
+            steps.prompts.retain(|(sequence, _)| *sequence != self.seat.sequence);
+        }
     }
 }
 

@@ -81,6 +81,8 @@ pub struct Session {
     pub(crate) steps: Steps,
     short_prompt: usize,
     prompt_rows: usize,
+    /// Tokens that are left of the prompt that is being computed.
+    prompt_left: usize,
     pub(crate) pace: Option<Pace>,
     /// Its slot in a batch, which owns the memory of its states.
     pub(crate) seat: Option<Seat>,
@@ -152,6 +154,7 @@ impl Session {
             steps,
             short_prompt,
             prompt_rows,
+            prompt_left: 0,
             pace,
             seat,
             told_together: None,
@@ -308,9 +311,17 @@ impl Session {
         };
         let backend = &**self.model.backend();
         // Others may begin and end while this step is computed.
-        let beside = self.seat.as_ref().filter(|seat| !seat.has_joined()).map(|seat| seat as &dyn Beside);
+        let seat = self.seat.as_ref().filter(|seat| !seat.has_joined());
+        let _prompting = match seat {
+            Some(seat) => Some(seat.begin_prompting(self.prompt_left).await),
+            None => None,
+        };
+        let beside = seat.map(|seat| seat as &dyn Beside);
         let program = &mut *compiled.program;
         run::step_beside(program, rows, params, self.pace.as_mut(), (backend, host), beside).await?;
+        if self.seat.as_ref().is_some_and(Seat::is_delayed) {
+            self.pace.iter_mut().for_each(Pace::pass);
+        }
         self.seat.iter().for_each(Seat::stepped_alone);
         Ok(())
     }
@@ -480,6 +491,7 @@ impl Session {
     ) -> Result<usize, ModelError> {
         let Some((program, rows)) = prefill.steps.pop_front() else { return Ok(0) };
         let is_last = prefill.steps.is_empty();
+        self.prompt_left = prefill.left();
         if is_last && prefill.copies {
             let backend = self.model.backend().clone();
             self.rewritten.copy(&*backend, host).await?;
