@@ -101,7 +101,7 @@ pub struct Engine {
     pub(crate) chat: Result<ChatTemplate, ChatError>,
     report: Report,
     host: Rc<dyn Host>,
-    /// What is known of the device's rate, or the one that [`EngineOptions::rate`] gives.
+    /// Rate of the device, as far as it is known, or the one that [`EngineOptions::rate`] gives.
     pace: Pace,
     /// See [`EngineOptions::capacity`].
     capacity: Option<usize>,

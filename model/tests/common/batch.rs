@@ -224,20 +224,25 @@ pub fn drafts_beside(name: &str, backend: &Rc<dyn Backend>) {
     assert_eq!(accepted > 0, !info.synchronous, "{name}");
 }
 
-/// Long prompts are computed in parts in turn, and after each part the others, one or two, have a step. Nobody's text
-/// changes.
+/// Long prompts are computed in parts in turn, and after each part the others, one or two, have a step. A short prompt does not
+/// wait for the end of a long one. Nobody's text changes.
 pub fn prompt_beside(name: &str, backend: &Rc<dyn Backend>) {
     if backend.info().batch_rows > 1 {
-        (1..3).for_each(|others| prompt_beside_others(name, others, backend));
+        for others in 1..3 {
+            prompt_beside_others(name, others, [60, 60], backend);
+        }
+        let [long, short] = prompt_beside_others(name, 1, [60, 12], backend);
+        assert!(3 * short < 2 * long, "{name}: {short} and {long} tokens of another before the first ones");
     }
 }
 
-fn prompt_beside_others(name: &str, others: usize, backend: &Rc<dyn Backend>) {
+/// Returns how many tokens another text had before the first one after each of two prompts.
+fn prompt_beside_others(name: &str, others: usize, lens: [u32; 2], backend: &Rc<dyn Backend>) -> [usize; 2] {
     let all = 2 + others;
     let (model, host) = (model(name, "f32", 4 + OTHERS, backend), Still(NativeHost::default()));
     let n_vocab = model.recipe().sizes().n_vocab as u32;
     let prompts: Vec<Vec<u32>> = (0..all as u32)
-        .map(|i| (0..if i < 2 { 60 } else { 3 }).map(|at| (7 * at + 3 * i + 1) % n_vocab).collect())
+        .map(|i| (0..lens.get(i as usize).copied().unwrap_or(3)).map(|at| (7 * at + 3 * i + 1) % n_vocab).collect())
         .collect();
     let options = |i: usize| GenerateOptions {
         // The others go on for longer than both prompts take.
@@ -259,6 +264,7 @@ fn prompt_beside_others(name: &str, others: usize, backend: &Rc<dyn Backend>) {
         // So slow that a step of a prompt comes in many parts, but not in so many as the others have tokens.
         let synchronous = session.model().backend().info().synchronous;
         session.set_pace(Pace::fixed(2e5, synchronous));
+        session.set_prompt_rows(16);
         let on_piece = &mut |piece: anygpu_model::Piece<'_>| {
             told[i].set(told[i].get() + usize::from(piece.token.is_some()));
             if i < 2 && told[i].get() == 1 && piece.token.is_some() {
@@ -280,6 +286,7 @@ fn prompt_beside_others(name: &str, others: usize, backend: &Rc<dyn Backend>) {
     let [first, second] = beside.map(|tokens| tokens.get());
     let both = format!("{name}: {first} and {second} tokens of the others before the first ones");
     assert!(first.min(second) >= 8 && first.max(second) < OTHERS, "{both}");
+    [first, second]
 }
 
 /// Tokens of a prompt that are computed one by one, and the last one of a text that was paused, are rows of the steps of
