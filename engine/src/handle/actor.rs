@@ -172,7 +172,7 @@ impl Actor {
             && let Some(opened) = (self.reopen)()
             && let Ok(session) = opened.engine.session()
         {
-            block_on(sessions.reduce_to(session, opened.engine.host()));
+            block_on(sessions.reduce_to(Some(session), opened.engine.host()));
             self.opened = opened;
             return;
         }

@@ -119,12 +119,6 @@ impl Sessions {
         Sessions { seats: vec![Seat::new(session)], at: 0, budget, turns: 0, aside: Vec::new() }
     }
 
-    /// Makes an empty set with the sessions of a batch as slots. Sequences in them can advance together.
-    pub fn of_batch(batch: Batch, budget: usize) -> Sessions {
-        let seats = batch.into_sessions().into_iter().map(Seat::new).collect();
-        Sessions { seats, at: 0, budget, turns: 0, aside: Vec::new() }
-    }
-
     /// Returns the number of slots on the device.
     pub fn seats(&self) -> usize {
         self.seats.len()
@@ -135,19 +129,22 @@ impl Sessions {
         self.seats.iter().map(|seat| seat.session.room()).min().unwrap_or(0)
     }
 
-    /// Replaces all slots by one with an empty session; their sequences are kept in host memory, as far as the budget
-    /// allows. If the device was lost, they are recomputed at their next turns.
-    pub async fn reduce_to(&mut self, session: Session, host: &dyn Host) {
+    /// Replaces all slots by one with an empty session, or else by the current one, if no session could be made; the sequences
+    /// are kept in host memory, as far as the budget allows. If the device was lost, they are recomputed at their next
+    /// turns.
+    pub async fn reduce_to(&mut self, session: Option<Session>, host: &dyn Host) {
+        let current = self.at;
         for at in 0..self.seats.len() {
             self.at = at;
             if self.set_aside(host).await.is_err() {
                 break;
             }
         }
-        (self.seats, self.at) = (vec![Seat::new(session)], 0);
+        let seat = session.map_or_else(|| self.seats.swap_remove(current), Seat::new);
+        (self.seats, self.at) = (vec![seat], 0);
     }
 
-    /// Replaces the single slot, which is empty, by those of a batch.
+    /// Replaces the single slot, which is empty, by those of a batch. Sequences in them can advance together.
     pub fn extend_to(&mut self, batch: Batch) {
         (self.seats, self.at) = (batch.into_sessions().into_iter().map(Seat::new).collect(), 0);
     }
@@ -326,12 +323,6 @@ impl Sessions {
             (header.request.as_ref(), header.sampling)
         };
         request.zip(sampling)
-    }
-
-    /// Drops all slots except the current one: after a loss, the other sessions belong to a device that is gone.
-    pub fn keep_seat(&mut self) {
-        let kept = self.seats.swap_remove(self.at);
-        (self.seats, self.at) = (vec![kept], 0);
     }
 
     /// Removes a sequence; returns whether it existed.

@@ -120,12 +120,13 @@ pub fn turns(name: &str, backend: &Rc<dyn Backend>) {
 /// An imported sequence counts as used: the one that was used before it leaves its slot.
 fn imported(model: Rc<Model>, tokens: &[u32]) {
     let host = NativeHost::default();
-    let batch = match Batch::new(model, 2) {
+    let batch = match Batch::new(model.clone(), 2) {
         Ok(batch) => batch,
         // States that are too small to be bound apart.
         Err(why) => return assert!(why.to_string().contains("run one text after another"), "{why}"),
     };
-    let mut sessions = Sessions::of_batch(batch, Sessions::BUDGET);
+    let mut sessions = Sessions::new(Session::new(model).unwrap(), Sessions::BUDGET);
+    sessions.extend_to(batch);
     ask(&mut sessions, "A", &tokens[..5]);
     let saved = block_on(sessions.export("A", &host)).unwrap().unwrap().into_owned();
     ask(&mut sessions, "B", &tokens[2..6]);

@@ -68,12 +68,6 @@ fn one_by_one(
     slice: usize,
     others: &dyn Fn() -> bool,
 ) -> Vec<Text> {
-    match opened.engine.session() {
-        // A slot that is left has room for long texts too.
-        Ok(session) if sessions.room() < session.room() => {
-            block_on(sessions.reduce_to(session, opened.engine.host()));
-        }
-        _ => sessions.keep_seat(),
-    }
+    block_on(sessions.reduce_to(opened.engine.session().ok(), opened.engine.host()));
     texts.into_iter().filter_map(|text| text.turn(opened, sessions, slice, others)).collect()
 }

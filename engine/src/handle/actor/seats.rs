@@ -64,7 +64,7 @@ impl Seats {
             && let Some(next) = change(&self.shapes, self.now, longest, texts)
         {
             // The memory of the slots is free before others are made.
-            block_on(sessions.reduce_to(engine.session()?, engine.host()));
+            block_on(sessions.reduce_to(Some(engine.session()?), engine.host()));
             self.take(next, engine, sessions);
         }
         Ok(())
