@@ -171,9 +171,9 @@ export interface Usage {
   /** Tokens of the prompt that were reused from earlier computation. */
   cached_tokens: number;
   /** Number of `cached_tokens`, where OpenAI's API has it. */
-  prompt_tokens_details: { cached_tokens: number };
+  prompt_tokens_details: { cached_tokens: number; audio_tokens: number };
   /** Reasoning tokens in a chat, and drafted tokens (`draft_max`) that were accepted and rejected. */
-  completion_tokens_details: { reasoning_tokens: number; accepted_prediction_tokens: number; rejected_prediction_tokens: number };
+  completion_tokens_details: { reasoning_tokens: number; audio_tokens: number; accepted_prediction_tokens: number; rejected_prediction_tokens: number };
 }
 
 /** Times of a generation. */

@@ -26,7 +26,7 @@ impl Shape {
 
     /// Returns the first choice of a stream, if that is one without text.
     pub fn first(self) -> Option<Value> {
-        (self == Shape::Chat).then(|| json!({ "delta": { "role": "assistant", "content": "" } }))
+        (self == Shape::Chat).then(|| json!({ "delta": { "role": "assistant", "content": "", "refusal": null } }))
     }
 
     /// Returns the last choice of a stream.
@@ -99,6 +99,7 @@ pub fn usage(choices: &[Choice], n: usize) -> Value {
         "prompt_tokens": prompt,
         "completion_tokens": completion,
         "total_tokens": prompt + completion,
+        "cached_tokens": cached,
         "prompt_tokens_details": { "cached_tokens": cached, "audio_tokens": 0 },
         "completion_tokens_details": {
             "reasoning_tokens": choices.iter().map(Choice::thought_tokens).sum::<usize>(),

@@ -240,6 +240,78 @@ mod tests {
         assert_eq!(tokens.map(|bytes| choice.offset_of(bytes)), [0, 3, 3, 4, 5, 6, 8]);
     }
 
+    /// Removes the ids of calls, which are random.
+    fn without_ids(mut value: Value) -> Value {
+        for object in ["delta", "message"] {
+            let calls = value[object].get_mut("tool_calls").and_then(Value::as_array_mut);
+            for call in calls.into_iter().flatten() {
+                call.as_object_mut().map(|call| call.remove("id"));
+            }
+        }
+        value
+    }
+
+    /// A page makes its answers itself, since they outlive the module that computes them. Its test reads the same file.
+    #[test]
+    fn answers_are_those_of_pages() {
+        let known: Value = serde_json::from_str(include_str!("../tests/answers.json")).unwrap();
+        let token = |name: &str, logprob, bytes: &[u8]| TokenEntry { token: name.into(), logprob, bytes: bytes.into() };
+        let part = |part: &Value| {
+            let text = |part: &Value| part.as_str().unwrap().to_owned();
+            let (name, value) = part.as_object().unwrap().iter().next().unwrap();
+            match &name[..] {
+                "thought" => Part::Thought(text(value)),
+                "said" => Part::Said(text(value)),
+                "arguments" => Part::Arguments(text(value)),
+                _ => Part::Call(ToolCall { name: text(&value["name"]), arguments: text(&value["arguments"]) }),
+            }
+        };
+        for (name, shape, finish) in [("chat", Shape::Chat, Finish::Stop), ("text", Shape::Text, Finish::Length)] {
+            let known = &known[name];
+            let parts: Vec<Part> = match shape {
+                Shape::Chat => known["parts"].as_array().unwrap().iter().map(part).collect(),
+                Shape::Text => ["a", "b", "c"].map(|text| Part::Said(text.into())).into(),
+            };
+            let said = |choice: &mut Choice, (part, text): (&Part, char)| {
+                let chosen = token(&text.to_string(), -0.5, &[text as u8]);
+                let top = [chosen.clone(), token("\u{fffd}", -1.5, &[0xe2, 0x80])];
+                let top_logprobs = if shape == Shape::Text { top.to_vec() } else { Vec::new() };
+                choice.log_probs.push(LogProbEntry { chosen, top_logprobs });
+                choice.add(part.clone())
+            };
+            let tokens = || parts.iter().zip('a'..);
+            let ended = Ended {
+                finish,
+                prompt_tokens: if shape == Shape::Chat { 8 } else { 1 },
+                cached_tokens: 1,
+                completion_tokens: parts.len(),
+                drafted_tokens: 5,
+                accepted_tokens: 3,
+                queue_ms: 0.0,
+                prefill_ms: 0.0,
+                decode_ms: 0.0,
+            };
+
+            let mut choice = Choice::new(0, shape, Parts::default());
+            let mut choices: Vec<Value> = shape.first().map(|first| choice.dress(first, None)).into_iter().collect();
+            for one in tokens() {
+                let delta = said(&mut choice, one);
+                choices.push(without_ids(choice.dress(delta, None)));
+            }
+            choice.end(ended.clone());
+            let finish = choice.finish();
+            choices.push(choice.dress(shape.last(), Some(finish)));
+            assert_eq!(Value::from(choices), known["choices"], "{name}");
+
+            let mut choice = Choice::new(0, shape, Parts::default());
+            tokens().for_each(|one| drop(said(&mut choice, one)));
+            choice.end(ended);
+            choice.thought_tokens = usize::from(shape == Shape::Chat);
+            assert_eq!(without_ids(choice.whole()), known["whole"], "{name}");
+            assert_eq!(crate::usage(&[choice], 1), known["usage"], "{name}");
+        }
+    }
+
     #[test]
     fn ids_are_what_mistral_takes() {
         let ids = [id(), id()];

@@ -21,9 +21,10 @@ export function outcome(results, n, clock) {
       completion_tokens: tokens.length,
       total_tokens: prompt_tokens + tokens.length,
       cached_tokens,
-      prompt_tokens_details: { cached_tokens },
+      prompt_tokens_details: { cached_tokens, audio_tokens: 0 },
       completion_tokens_details: {
         reasoning_tokens: sum((result) => result.thought_tokens ?? 0),
+        audio_tokens: 0,
         accepted_prediction_tokens: accepted,
         rejected_prediction_tokens: sum((result) => result.drafted_tokens) - accepted,
       },

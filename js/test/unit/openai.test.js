@@ -1,4 +1,5 @@
 import assert from "node:assert/strict";
+import { readFile } from "node:fs/promises";
 import { afterEach, test } from "node:test";
 import { ContextError, OptionsError } from "../../src/common/errors.js";
 import { textLogprobs } from "../../src/openai/logprobs.js";
@@ -19,8 +20,8 @@ afterEach(async () => {
 
 const messages = [{ role: "user", content: "hi" }];
 
-const CACHED = { prompt_tokens_details: { cached_tokens: 1 } };
-const DRAFTS = { completion_tokens_details: { reasoning_tokens: 0, accepted_prediction_tokens: 3, rejected_prediction_tokens: 2 } };
+const CACHED = { prompt_tokens_details: { cached_tokens: 1, audio_tokens: 0 } };
+const DRAFTS = { completion_tokens_details: { reasoning_tokens: 0, audio_tokens: 0, accepted_prediction_tokens: 3, rejected_prediction_tokens: 2 } };
 
 /** @template T @param {AsyncIterable<T>} stream @returns {Promise<T[]>} */
 async function collect(stream) {
@@ -100,6 +101,29 @@ test("a streamed chat completion comes in chunks, the last with the outcome", as
 /** Parts of an answer with reasoning, text and calls; some are certain only at its end. */
 const PARTS = [[{ thought: "Hm." }], [{ said: "I " }, { said: "look." }], [], [{ call: { name: "f", arguments: '{"x":1}' } }], [{ call: { name: "g", arguments: "{}" } }]];
 
+test("answers are those of the server", async () => {
+  // Chunks are made here and not in the module, which they outlive. The server's test reads the same file.
+  const known = JSON.parse(await readFile(new URL("../../../openai/tests/answers.json", import.meta.url), "utf8"));
+  const bare = (/** @type {unknown} */ value) => JSON.parse(JSON.stringify(value, (key, all) => (key === "tool_calls" ? all.map(withoutId) : all)));
+  const withoutId = (/** @type {{ id?: string }} */ { id, ...rest }) => rest;
+  const { chat, completions } = await open();
+  const tools = ["f", "g"].map((name) => ({ type: "function", function: { name } }));
+  const requests = {
+    chat: (/** @type {object} */ how) => chat.completions.create({ messages, tools, max_tokens: known.chat.parts.length, logprobs: true, ...how }),
+    text: (/** @type {object} */ how) => completions.create({ prompt: "p", max_tokens: 3, logprobs: 2, ...how }),
+  };
+  for (const [name, create] of Object.entries(requests)) {
+    script.parts = known[name].parts?.map((/** @type {object} */ part) => [part]) ?? null;
+    /** @type {any} */
+    const chunks = create({ stream: true });
+    const choices = (await collect(chunks)).flatMap((/** @type {any} */ chunk) => chunk.choices);
+    assert.deepEqual(bare(choices), known[name].choices, name);
+    /** @type {any} */
+    const whole = await create({});
+    assert.deepEqual([bare(whole.choices), whole.usage], [[known[name].whole], known[name].usage], name);
+  }
+});
+
 test("arguments come in pieces, of which the first has the call's name", async () => {
   script.parts = [[{ call: { name: "f", arguments: "" } }, { arguments: '{"x":' }], [{ arguments: "1" }, { arguments: "}" }, { call: { name: "g", arguments: "" } }], [{ arguments: "{}" }]];
   const { chat } = await open();
@@ -163,7 +187,7 @@ test("the usage comes as OpenAI sends it, if it is asked for", async () => {
     const [, , last, counted] = parts;
     assert.deepEqual(parts.map((part) => part.usage && part.usage.prompt_tokens), [null, null, null, 8]);
     assert.equal(last.choices[0].finish_reason, "length");
-    assert.deepEqual(counted.usage?.prompt_tokens_details, { cached_tokens: 1 });
+    assert.deepEqual(counted.usage?.prompt_tokens_details, { cached_tokens: 1, audio_tokens: 0 });
     assert.deepEqual([last.tokens, counted.tokens?.slice(0, 2)], [undefined, [97, 98]]);
   }
 });
@@ -176,7 +200,7 @@ test("several answers have seeds one after the other", async () => {
   assert.deepEqual(choices.map(({ index, text }) => [index, text]), [[0, "fg"], [1, "gh"], [2, "hi"]]);
   assert.deepEqual(seen.options.map((json) => JSON.parse(json).seed), ["5", "6", "7"]);
   assert.deepEqual([usage.prompt_tokens, usage.completion_tokens, usage.total_tokens], [1, 6, 7]);
-  assert.deepEqual(usage.completion_tokens_details, { reasoning_tokens: 0, accepted_prediction_tokens: 9, rejected_prediction_tokens: 6 });
+  assert.deepEqual(usage.completion_tokens_details, { reasoning_tokens: 0, audio_tokens: 0, accepted_prediction_tokens: 9, rejected_prediction_tokens: 6 });
   assert.deepEqual([tokens.length, stats.steps, stats.dispatches], [6, 3, 15]);
 
   const parts = await collect(chat.completions.create({ messages, ...asked, n: 2, stream: true }));
