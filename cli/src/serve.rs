@@ -34,8 +34,10 @@ use tokio::time::{sleep, timeout};
 
 /// Time that running answers get to finish when the server stops.
 const GRACE: Duration = Duration::from_secs(5);
-/// Time after that for clients to receive the error, and for the device to be released.
+/// Time after that for clients to receive the error.
 const LAST: Duration = Duration::from_secs(2);
+/// Time for the step under way to end and the device to be released: drivers crash where a program ends in the middle of it.
+const RELEASE: Duration = Duration::from_secs(15);
 
 /// Phase of the server's life.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -245,13 +247,13 @@ async fn stop(
                 answered.abort();
             }
         }
-        // The last connection drops the last handle, so the thread ends unless a step takes too long.
+        // The last connection drops the last handle, so the thread ends after its step.
         let freed = async {
             while !thread.is_finished() {
                 sleep(Duration::from_millis(5)).await;
             }
         };
-        let _ = timeout(LAST, freed).await;
+        let _ = timeout(RELEASE, freed).await;
     };
     tokio::select! {
         () = ending => {}

@@ -339,6 +339,7 @@ macro_rules! backends {
                 common::batch("gpt-oss-mxfp4", "f32", 5, &backend);
                 common::prompt_beside("gpt2-tiny", &backend);
                 common::prompt_rows_beside("gpt2-tiny", &backend);
+                common::compiled_ahead("gpt2-tiny", &backend);
                 common::room("qwen3-d32", &backend);
                 common::requests_together("gpt2-tiny", &backend);
                 common::drafts_beside("gpt2-tiny", &backend);

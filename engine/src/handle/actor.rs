@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::sync::mpsc::Receiver;
+use std::sync::mpsc::{Receiver, TryRecvError};
 use std::time::Instant;
 
 use futures_channel::oneshot;
@@ -110,9 +110,9 @@ impl Actor {
         loop {
             if self.turns.is_empty() {
                 self.show(0);
-                match jobs.recv() {
-                    Ok(job) => self.admit(job),
-                    Err(_) => return,
+                match self.wait(jobs) {
+                    Some(job) => self.admit(job),
+                    None => return,
                 }
             }
             while let Ok(job) = jobs.try_recv() {
@@ -125,6 +125,24 @@ impl Actor {
             self.show(tasks.len());
             let go_on = self.advance_all(tasks);
             self.turns.again(go_on);
+        }
+    }
+
+    /// Waits for the next request; nothing once all handles are dropped. On a GPU, what conversations need once they advance
+    /// together is compiled meanwhile: a driver takes most of a second for each number of them.
+    fn wait(&self, jobs: &Receiver<Job>) -> Option<Job> {
+        let info = self.opened.engine.backend().info();
+        loop {
+            match jobs.try_recv() {
+                Err(TryRecvError::Empty) => {}
+                ended => return ended.ok(),
+            }
+            match &self.work {
+                // What cannot be compiled is reported to the conversations that need it.
+                Work::Texts { sessions, .. }
+                    if !info.software && !info.synchronous && sessions.compile_ahead().unwrap_or(false) => {}
+                _ => return jobs.recv().ok(),
+            }
         }
     }
 

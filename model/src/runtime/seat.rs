@@ -179,6 +179,14 @@ impl Shared {
         })
     }
 
+    /// Compiles the next program that steps of several sequences may need; returns whether there was one.
+    fn compile_ahead(&self) -> Result<bool, ModelError> {
+        let most = self.sequences.min(self.model.backend().info().batch_rows);
+        let is_new = |rows: &usize| !self.programs.borrow().contains_key(&(*rows, Head::SAMPLE));
+        let next = (2..=most).map(|texts| self.rows_for(texts)).find(is_new);
+        next.map_or(Ok(false), |rows| self.with_program(rows, Head::SAMPLE, |_| Ok(true)))
+    }
+
     /// Takes the step that all sessions wait for: one for each head, or several where it has more rows than the backend takes.
     fn step(&self) -> Result<(), ModelError> {
         let mut steps = self.steps.borrow_mut();
@@ -227,6 +235,13 @@ impl Seat {
         self.joined.set(true);
         self.shared.steps.borrow_mut().joined += 1;
         Some(Joined { shared: self.shared.clone(), joined: self.joined.clone() })
+    }
+
+    /// Compiles the next program that steps of several sequences may need; returns whether there was one.
+    ///
+    /// *Errors*: shader or driver errors, memory, the device was lost.
+    pub fn compile_ahead(&self) -> Result<bool, ModelError> {
+        self.shared.compile_ahead()
     }
 
     /// Writes a row of the sequence that its steps read.

@@ -350,6 +350,11 @@ impl Session {
         self.seat.as_ref()?.join(head)
     }
 
+    /// Compiles the next program for its steps together with others; returns whether there was one.
+    pub(crate) fn compile_ahead(&self) -> Result<bool, ModelError> {
+        self.seat.as_ref().map_or(Ok(false), Seat::compile_ahead)
+    }
+
     /// Records tokens whose keys and values are in the cache.
     pub(crate) fn know(&mut self, tokens: &[u32]) {
         self.tokens.extend(tokens);

@@ -149,6 +149,14 @@ impl Sessions {
         (self.seats, self.at) = (batch.into_sessions().into_iter().map(Seat::new).collect(), 0);
     }
 
+    /// Compiles the next program that sequences need once they advance together; returns whether there was one. Without it,
+    /// each is compiled when so many sequences first do, while all of them wait.
+    ///
+    /// *Errors*: shader or driver errors, memory, the device was lost.
+    pub fn compile_ahead(&self) -> Result<bool, ModelError> {
+        self.session().compile_ahead()
+    }
+
     /// Returns the current slot.
     pub fn seat(&self) -> usize {
         self.at

@@ -5,7 +5,7 @@ use std::future::poll_fn;
 use std::task::{Poll, Waker};
 
 use super::*;
-use anygpu_model::{Adjust, AllowFuture, Batch, Constraint, Generation, ModelError, Run, Sampling, Sequence};
+use anygpu_model::{Adjust, AllowFuture, Batch, Constraint, Generation, ModelError, Run, Sampling, Sequence, Sessions};
 use backend_api::Pace;
 use backend_api::run::{Host, Local, join};
 
@@ -404,4 +404,41 @@ pub fn room(name: &str, backend: &Rc<dyn Backend>) {
     full(block_on(session.generate_after(&prompts[0], &options, None, &host, &mut |_| {})));
     let error = block_on(session.import(&block_on(answer(&mut Session::new(model.clone()).unwrap(), 0)).0, &host));
     assert!(matches!(error, Err(ModelError::ContextFull { n_ctx, .. }) if n_ctx == room), "{name}: {error:?}");
+}
+
+/// Programs that are compiled ahead are those that sequences need when they advance together: none is compiled then.
+pub fn compiled_ahead(name: &str, backend: &Rc<dyn Backend>) {
+    let info = backend.info();
+    if info.batch_rows == 1 {
+        return;
+    }
+    let (model, host) = (model(name, "f32", N_CTX, backend), NativeHost::default());
+    let options = GenerateOptions {
+        max_tokens: Some(TOKENS),
+        sampling: Sampling::Random { temperature: 0.9, top_k: 40, top_p: 0.95, seed: 3 },
+        stop_tokens: Some(Vec::new()),
+        draft_max: Some(0),
+        ..Default::default()
+    };
+    // Objects that the device makes while four texts advance.
+    let made = |is_ahead: bool| {
+        let mut sessions = Sessions::new(Session::new(model.clone()).unwrap(), Sessions::BUDGET);
+        assert!(!sessions.compile_ahead().unwrap(), "{name}: a single slot");
+        sessions.extend_to(Batch::new(model.clone(), 4).unwrap());
+        if is_ahead {
+            let programs = (0..9).take_while(|_| sessions.compile_ahead().unwrap()).count();
+            // Rows of 2 and 4, and of 3 where each takes its time.
+            assert_eq!(programs, if info.synchronous { 3 } else { 2 }, "{name}");
+        }
+        let before = backend.stats();
+        let answer = async |session: &mut Session| {
+            session.generate_after(&[1, 2, 3], &options, None, &host, &mut |_| {}).await.unwrap();
+        };
+        let each = sessions.sessions_mut();
+        block_on(join(each.map(|session| -> Local<'_, _> { Box::pin(answer(session)) }).collect()));
+        backend.stats().since(&before).objects
+    };
+    // Kernels stay compiled: the second run makes only what each set of sequences has of its own.
+    let [_, late, ahead] = [false, false, true].map(made);
+    assert!(info.synchronous || ahead < late, "{name}: {ahead} objects, and {late} without");
 }

@@ -25,7 +25,7 @@ mod states;
 pub mod turns;
 
 pub use again::again;
-pub use batch::{batch, drafts_beside, prompt_beside, prompt_rows_beside, requests_together, room};
+pub use batch::{batch, compiled_ahead, drafts_beside, prompt_beside, prompt_rows_beside, requests_together, room};
 pub use chain::{back, chain, lost};
 pub use drafts::{drafts, drafts_by_model};
 pub use embeddings::{embedding, embedding_again, minilm};

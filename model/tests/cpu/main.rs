@@ -150,6 +150,7 @@ fn texts_that_share_programs() {
         common::requests_together("qwen35-tiny", &backend);
         common::prompt_beside("gpt2-tiny", &backend);
         common::prompt_rows_beside("gpt2-tiny", &backend);
+        common::compiled_ahead("gpt2-tiny", &backend);
         common::prompt_rows_beside("qwen35-tiny", &backend);
         common::room("gpt2-tiny", &backend);
         common::room("qwen35-tiny", &backend);
