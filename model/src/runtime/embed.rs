@@ -11,9 +11,8 @@ use backend_api::{Kind, Pace, Program, Shape, StepParams, StorageId, Tensor};
 
 use crate::arch::{EMBEDDING, HISTORY, Pooling, StateSpec};
 use crate::error::ModelError;
-use crate::runtime::load::Model;
-use crate::runtime::rewind::Rewritten;
-use crate::runtime::storages::{Storages, no_storage};
+use crate::runtime::load::{Model, Storages, no_storage};
+use crate::runtime::session::Rewritten;
 
 /// Rows of the smallest program.
 const LEAST_ROWS: usize = 8;

@@ -1,61 +1,31 @@
-//! Runtime: models on a device, and texts that are generated with them.
+//! Runtime: models on a device, and texts that are generated with them, in rooms of which none imports a later one.
 //!
-//! A [`Sequence`] is a text with everything that decides how it goes on; it knows no device. A [`Session`] has the states of
-//! a sequence on a device. A [`Run`] brings both together: it submits steps and reads their tokens.
+//! - `sequence`: a [`Sequence`] is a text with everything that decides how it goes on. It knows no device.
+//! - `load`: a [`Model`] has its weights on a device.
+//! - `scheduler`: which rows the next step has where sequences advance together.
+//! - `session`: a [`Session`] has the states of a sequence on a device. They grow, rewind, and can be saved and moved.
+//! - `run`: a [`Run`] submits the steps of a sequence in a session, and reads their tokens.
+//! - `batch`: a [`Batch`] has sessions that advance together, and [`Sessions`] bring sequences to them in turn.
+//!
+//! [`Embedder`] and [`StageSession`] use these for vectors and for a part of a model's layers.
 
-mod adjust;
 mod batch;
-mod constraint;
-mod diagnose;
-mod drafter;
-mod drafts;
 mod embed;
-mod fill;
-mod generate;
-mod generation;
-mod growing;
-mod inputs;
-mod interval;
 mod load;
-mod log_probs;
-mod logits;
-mod mask;
-mod options;
-mod overflow;
-mod request;
-mod resume;
-mod rewind;
 mod run;
-mod saver;
-mod saving;
-mod seat;
+mod scheduler;
 mod sequence;
 mod session;
-mod sessions;
-mod snapshot;
 mod stage;
-mod steps;
-mod stop;
-mod storages;
-mod words;
 
-pub use adjust::Adjust;
-pub use batch::Batch;
-pub use constraint::{AllowFuture, Constraint, MAX_CONSTRAINT};
-pub use diagnose::Fault;
-pub use drafter::DraftError;
+pub use batch::{Batch, SessionInfo, Sessions};
 pub use embed::{Embedder, Embedding};
-pub use generation::{Finish, Generation, Piece};
 pub use load::{Footprint, LoadTimes, Model};
-pub use log_probs::{LogProb, LogProbEntry, TokenEntry};
-pub use options::GenerateOptions;
-pub use overflow::{Overflow, Overflowed};
-pub use request::{Sampling, SavedRequest};
-pub use run::Run;
-pub use saving::{Saving, SnapshotSink};
-pub use sequence::{OnPiece, Sequence};
-pub use session::Session;
-pub use sessions::{SessionInfo, Sessions};
-pub use snapshot::{Header, Rows, Snapshot, SnapshotError};
+pub use run::{DraftError, Run};
+pub use sequence::{
+    Adjust, AllowFuture, Constraint, Finish, GenerateOptions, Generation, Header, LogProb, LogProbEntry,
+    MAX_CONSTRAINT, OnPiece, Overflow, Overflowed, Piece, Rows, Sampling, SavedRequest, Saving, Sequence, Snapshot,
+    SnapshotError, SnapshotSink, TokenEntry, Words,
+};
+pub use session::{Fault, Session};
 pub use stage::{Seam, StageError, StageOutput, StageSession, StageStep};
-pub use words::Words;

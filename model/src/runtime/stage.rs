@@ -12,12 +12,9 @@ use backend_api::run::{self, Host, read_rows};
 use crate::arch::Head;
 use crate::arch::MAX_TOP;
 use crate::error::ModelError;
-use crate::runtime::load::Model;
-use crate::runtime::log_probs::LogProb;
-use crate::runtime::options::GenerateOptions;
+use crate::runtime::load::{FIRST, Model, no_storage};
+use crate::runtime::sequence::{GenerateOptions, LogProb, Snapshot};
 use crate::runtime::session::Session;
-use crate::runtime::snapshot::Snapshot;
-use crate::runtime::storages::{FIRST, no_storage};
 
 mod error;
 mod seam;

@@ -2,10 +2,9 @@
 
 use std::rc::Rc;
 
+use super::Session;
 use crate::error::ModelError;
-use crate::runtime::adjust::Adjust;
-use crate::runtime::constraint::Constraint;
-use crate::runtime::session::Session;
+use crate::runtime::sequence::{Adjust, Constraint};
 
 /// Bias of a token that cannot come next. It exceeds every logit, so the token's probability is 0. It is finite, since
 /// shaders may not handle infinities.

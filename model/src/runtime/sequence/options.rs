@@ -6,15 +6,15 @@ use std::rc::Rc;
 use backend_api::StepParams;
 use backend_api::op::TopK;
 
+use super::adjust::Adjust;
+use super::constraint::{Constraint, MAX_CONSTRAINT};
+use super::generation::Finish;
+use super::interval::MAX_FETCH_INTERVAL;
+use super::overflow::{Overflow, Room};
+use super::request::{Sampling, SavedRequest};
+use super::saving::Saving;
 use crate::arch::{Head, MAX_TOP, TokenChoice};
 use crate::error::ModelError;
-use crate::runtime::adjust::Adjust;
-use crate::runtime::constraint::{Constraint, MAX_CONSTRAINT};
-use crate::runtime::generation::Finish;
-use crate::runtime::interval::MAX_FETCH_INTERVAL;
-use crate::runtime::overflow::{Overflow, Room};
-use crate::runtime::request::{Sampling, SavedRequest};
-use crate::runtime::saving::Saving;
 
 impl Sampling {
     /// Returns the head that samples, and its parameters.

@@ -3,8 +3,7 @@
 use backend_api::run::Host;
 
 use crate::error::ModelError;
-use crate::runtime::saving::Saving;
-use crate::runtime::sequence::Sequence;
+use crate::runtime::sequence::{Saving, Sequence};
 use crate::runtime::session::Session;
 
 /// Saver of a generation.

@@ -7,12 +7,12 @@ use backend_api::run::Host;
 use backend_api::{Backend, DType, Format, StorageId};
 use half::{bf16, f16};
 
+use super::storages::no_storage;
+use super::{LoadTimes, Model, file_bytes};
 use crate::arch::{Contents, Weight};
 use crate::arch::{Identifier, Identity};
 use crate::error::ModelError;
 use crate::gguf::{ByteSource, TensorInfo};
-use crate::runtime::load::{LoadTimes, Model, file_bytes};
-use crate::runtime::storages::no_storage;
 
 /// Bytes of a tensor that are in host memory at a time; more if [`ROW_ALIGN`] rows are longer than that.
 const PIECE: usize = 4 << 20;

@@ -2,11 +2,9 @@
 
 use backend_api::run::Host;
 
+use super::Run;
 use crate::error::ModelError;
-use crate::runtime::generation::Generation;
-use crate::runtime::options::GenerateOptions;
-use crate::runtime::run::Run;
-use crate::runtime::sequence::{OnPiece, Sequence};
+use crate::runtime::sequence::{GenerateOptions, Generation, OnPiece, Sequence};
 use crate::runtime::session::Session;
 use crate::text::tokenizer::Tokenizer;
 

@@ -5,6 +5,10 @@
 //! polled together wait for each other before each token. Batching is bit-exact: a sequence's output does not depend on
 //! the others in its batch.
 
+mod sessions;
+
+pub use sessions::{SessionInfo, Sessions};
+
 use std::rc::Rc;
 
 use backend_api::run::{Host, finish_profile};
@@ -12,16 +16,15 @@ use backend_api::{Backend, KernelInfo, StepParams};
 
 use crate::arch::{ALIGNED, Head, Recipe};
 use crate::error::ModelError;
-use crate::runtime::load::Model;
-use crate::runtime::seat::{SPARE, Seat, Shared};
+use crate::runtime::load::{self, Model, Storages, no_storage};
+use crate::runtime::scheduler::{SPARE, Scheduler, Seat};
 use crate::runtime::session::Session;
-use crate::runtime::storages::{self, Storages, no_storage};
 
 /// Sessions that can advance together.
 pub struct Batch {
     // Views are dropped before the storages that they refer to.
     sessions: Vec<Session>,
-    shared: Rc<Shared>,
+    scheduler: Rc<Scheduler>,
 }
 
 impl Batch {
@@ -53,20 +56,20 @@ impl Batch {
         // Unsupported models are refused before memory is allocated.
         model.backend().plan(recipe.graph_of_sequences(2, Head::SAMPLE, capacity, sequences)?)?;
         let mut states = Storages::new(model.backend().clone());
-        specs.iter().try_for_each(|spec| states.create(&storages::tensor(spec)?).map(|_| ()))?;
-        let shared = Rc::new(Shared::new(model.clone(), states, capacity, sequences));
+        specs.iter().try_for_each(|spec| states.create(&load::tensor(spec)?).map(|_| ()))?;
+        let scheduler = Rc::new(Scheduler::new(model.clone(), states, capacity, sequences));
         let session = |sequence: usize| {
             let mut views = Storages::new(model.backend().clone());
             for (spec, all) in each.iter().zip(&specs) {
-                let whole = shared.state(&spec.name).ok_or_else(|| no_storage(&spec.name))?;
+                let whole = scheduler.state(&spec.name).ok_or_else(|| no_storage(&spec.name))?;
                 let [rows, apart] = [spec, all].map(|spec| spec.shape.first().copied().unwrap_or(0));
                 let apart = apart / sequences;
                 views.insert(spec.name.clone(), model.backend().view(whole, sequence * apart, rows)?);
             }
-            Session::with_states(model.clone(), views, own, Some(Seat::new(shared.clone(), sequence)))
+            Session::with_states(model.clone(), views, own, Some(Seat::new(scheduler.clone(), sequence)))
         };
         let sessions = (0..sequences).map(session).collect::<Result<_, ModelError>>()?;
-        Ok(Batch { sessions, shared })
+        Ok(Batch { sessions, scheduler })
     }
 
     /// Returns the device memory that a session of a batch takes.
@@ -92,7 +95,7 @@ impl Batch {
     ///
     /// *Errors*: shader or driver errors, memory, the device was lost.
     pub fn kernels(&self) -> Result<Vec<KernelInfo>, ModelError> {
-        self.shared.with_program(self.sessions.len(), Head::GREEDY, |compiled| Ok(compiled.program.kernels()))
+        self.scheduler.with_program(self.sessions.len(), Head::GREEDY, |compiled| Ok(compiled.program.kernels()))
     }
 
     /// Runs a step at the ends of all sequences, and returns the device's times of its kernels; nothing if the device
@@ -107,7 +110,10 @@ impl Batch {
             ..StepParams::at(session.position() as u32, 1)
         };
         let runs: Vec<StepParams> = self.sessions.iter().enumerate().map(at).collect();
-        match self.shared.with_program(runs.len(), Head::GREEDY, |compiled| Ok(compiled.program.profile(&runs)?))? {
+        match self
+            .scheduler
+            .with_program(runs.len(), Head::GREEDY, |compiled| Ok(compiled.program.profile(&runs)?))?
+        {
             Some(profile) => Ok(Some(finish_profile(profile, host).await?)),
             None => Ok(None),
         }
@@ -115,7 +121,7 @@ impl Batch {
 
     /// Returns the number of batched steps so far, and the sum of their rows.
     pub fn steps(&self) -> (u64, u64) {
-        self.shared.taken()
+        self.scheduler.taken()
     }
 }
 

@@ -5,8 +5,8 @@ use std::borrow::Cow;
 use backend_api::Stats;
 use serde::{Deserialize, Serialize};
 
-use crate::runtime::log_probs::LogProb;
-use crate::runtime::overflow::Overflowed;
+use super::log_probs::LogProb;
+use super::overflow::Overflowed;
 
 /// Reason why a generation ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]

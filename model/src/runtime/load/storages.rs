@@ -3,9 +3,11 @@
 use std::collections::HashMap;
 use std::rc::Rc;
 
-use backend_api::{Backend, Kind, Shape, StorageDesc, StorageId, Tensor};
+use backend_api::op::Penalties;
+use backend_api::{Backend, DType, Kind, Shape, StorageDesc, StorageId, Tensor, Update};
 
-use crate::arch::StateSpec;
+use crate::arch::{BIAS, PENALTIES, StateSpec};
+use crate::error::ModelError;
 
 /// Positions that caches have room for at first: enough for the longest step, and for most first questions with their
 /// answers.
@@ -63,4 +65,16 @@ pub(crate) fn tensor(StateSpec { name, shape, dtype, update }: &StateSpec) -> Re
 /// Returns the error of a storage that should exist.
 pub(crate) fn no_storage(name: &str) -> backend_api::Error {
     backend_api::Error::Invalid(format!("{name} has no storage; report this as a bug"))
+}
+
+/// Creates the rows that steps with adjusted logits read, one for each of so many sequences, unless they exist.
+pub(crate) fn create_rows(inputs: &mut Storages, n_vocab: usize, sequences: usize) -> Result<(), ModelError> {
+    let kind = if sequences > 1 { Kind::State(Update::ByCaller) } else { Kind::Input };
+    for (name, cols) in [(BIAS, n_vocab), (PENALTIES, Penalties::COLS)] {
+        if inputs.get(name).is_none() {
+            let shape = Shape::new(&[sequences, cols])?;
+            inputs.create(&Tensor { name: name.into(), shape, dtype: DType::F32, kind })?;
+        }
+    }
+    Ok(())
 }

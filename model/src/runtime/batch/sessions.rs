@@ -6,12 +6,10 @@ use std::borrow::Cow;
 
 use backend_api::run::Host;
 
+use super::Batch;
 use crate::error::ModelError;
-use crate::runtime::batch::Batch;
-use crate::runtime::request::{Sampling, SavedRequest};
-use crate::runtime::sequence::Sequence;
+use crate::runtime::sequence::{Sampling, SavedRequest, Sequence, Snapshot};
 use crate::runtime::session::{Session, common_prefix};
-use crate::runtime::snapshot::Snapshot;
 
 /// Most bytes that a sequence takes besides its tokens and states.
 const OVERHEAD: usize = 4096;

@@ -1,7 +1,7 @@
 //! Speculative decoding with a draft model of the same vocabulary. It is used where the text itself predicts nothing.
 //!
 //! The draft model samples with the same seed and positions as the main model, so that models which agree draw the same
-//! tokens. Its drafts are verified like all others ([`crate::runtime::drafts`]): wrong ones only cost time.
+//! tokens. Its drafts are verified like all others ([`crate::runtime::sequence::drafts`]): wrong ones only cost time.
 //!
 //! The time they may cost is counted in decode steps of the main model, so that every run does the same. A verified
 //! draft gains a step for each accepted token. It costs the draft model's steps and the additional rows of the
@@ -14,7 +14,7 @@ use backend_api::run::{Host, Local, read_rows};
 
 use crate::arch::Head;
 use crate::error::ModelError;
-use crate::runtime::drafts::{DraftSource, Drafts, SURE};
+use crate::runtime::sequence::{DraftSource, Drafts, SURE};
 use crate::runtime::session::Session;
 use crate::text::tokenizer::Tokenizer;
 

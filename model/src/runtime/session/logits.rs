@@ -3,10 +3,10 @@
 use backend_api::StepParams;
 use backend_api::run::{Host, read_rows};
 
+use super::Session;
 use crate::arch::Head;
 use crate::error::ModelError;
-use crate::runtime::session::Session;
-use crate::runtime::storages::no_storage;
+use crate::runtime::load::no_storage;
 
 /// Most rows of logits at a time: more would take too much memory with large vocabularies.
 const MAX_LOGITS_ROWS: usize = 64;

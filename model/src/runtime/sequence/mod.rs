@@ -1,17 +1,40 @@
 //! A sequence: a text with everything that decides how it goes on. It is a value that knows no device.
 
+mod adjust;
+mod constraint;
+mod drafts;
+mod generation;
+mod interval;
+mod log_probs;
+mod options;
+mod overflow;
+mod request;
+mod saving;
+mod snapshot;
+mod stop;
+mod words;
+
+pub use adjust::Adjust;
+pub use constraint::{AllowFuture, Constraint, MAX_CONSTRAINT};
+pub(crate) use drafts::{DraftSource, Drafts, SURE};
+pub use generation::{Finish, Generation, Piece};
+pub(crate) use interval::{Interval, MAX_FETCH_INTERVAL};
+pub(crate) use log_probs::Told;
+pub use log_probs::{LogProb, LogProbEntry, TokenEntry};
+pub use options::GenerateOptions;
+pub(crate) use overflow::Room;
+pub use overflow::{Overflow, Overflowed};
+pub use request::{Sampling, SavedRequest};
+pub use saving::{Saving, SnapshotSink};
+pub use snapshot::{Header, Rows, Snapshot, SnapshotError};
+pub use words::Words;
+
 use std::borrow::Cow;
 
 use backend_api::{Stats, StepParams};
 
 use crate::arch::{Head, Sizes};
 use crate::error::ModelError;
-use crate::runtime::generation::{Finish, Generation, Piece};
-use crate::runtime::log_probs::LogProb;
-use crate::runtime::options::GenerateOptions;
-use crate::runtime::overflow::{Overflowed, Room};
-use crate::runtime::request::{Sampling, SavedRequest};
-use crate::runtime::words::Words;
 use crate::text::tokenizer::Tokenizer;
 
 /// Receiver of the events of a generation.

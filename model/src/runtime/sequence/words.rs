@@ -1,6 +1,6 @@
 //! Conversion of generated tokens to text.
 
-use crate::runtime::stop::StopFilter;
+use super::stop::StopFilter;
 use crate::text::tokenizer::{StreamDecoder, Tokenizer};
 
 /// Text of generated tokens. Characters may be spread over several tokens, and text that may be the beginning of a stop

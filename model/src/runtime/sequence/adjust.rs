@@ -2,12 +2,9 @@
 //! penalties.
 
 use backend_api::op::Penalties;
-use backend_api::{DType, Kind, Shape, Tensor, Update};
 use serde::{Deserialize, Serialize};
 
-use crate::arch::{BIAS, PENALTIES};
 use crate::error::ModelError;
-use crate::runtime::storages::Storages;
 
 /// Number of last tokens, of prompt and text, that the repetition penalty applies to, as in llama.cpp.
 const LAST: u32 = 64;
@@ -101,15 +98,4 @@ impl Adjust {
             min_p: self.min_p,
         }
     }
-}
-/// Creates the rows that steps with adjusted logits read, one for each of so many sequences, unless they exist.
-pub(crate) fn create_rows(inputs: &mut Storages, n_vocab: usize, sequences: usize) -> Result<(), ModelError> {
-    let kind = if sequences > 1 { Kind::State(Update::ByCaller) } else { Kind::Input };
-    for (name, cols) in [(BIAS, n_vocab), (PENALTIES, Penalties::COLS)] {
-        if inputs.get(name).is_none() {
-            let shape = Shape::new(&[sequences, cols])?;
-            inputs.create(&Tensor { name: name.into(), shape, dtype: DType::F32, kind })?;
-        }
-    }
-    Ok(())
 }

@@ -5,10 +5,10 @@ use std::fmt;
 use backend_api::run::{Host, read_rows};
 use backend_api::{Backend, Graph, Kind, Plan, StepParams, StorageId, Tensor, TensorId, cover, host_rows};
 
+use super::Session;
 use crate::arch::Head;
 use crate::error::ModelError;
-use crate::runtime::session::Session;
-use crate::runtime::storages::{Storages, no_storage};
+use crate::runtime::load::{Storages, no_storage};
 
 /// The first operator of a step whose result is not finite.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -1,5 +1,10 @@
 //! A model on a device: memory for its weights, and their upload.
 
+mod fill;
+mod storages;
+
+pub(crate) use storages::{FIRST, Storages, create_rows, no_storage, tensor};
+
 use std::cell::OnceCell;
 use std::rc::Rc;
 
@@ -12,7 +17,6 @@ use crate::arch::Identity;
 use crate::arch::{Contents, Head, Recipe, Weight};
 use crate::error::ModelError;
 use crate::gguf::ByteSource;
-use crate::runtime::storages::Storages;
 
 /// Work of a GPU in about the time that a kernel launch takes: a smaller kernel costs as much.
 ///

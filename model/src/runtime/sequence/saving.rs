@@ -3,7 +3,7 @@
 use std::fmt;
 use std::rc::Rc;
 
-use crate::runtime::snapshot::Snapshot;
+use super::snapshot::Snapshot;
 
 /// Receiver of snapshots of a text that is being generated.
 pub trait SnapshotSink {

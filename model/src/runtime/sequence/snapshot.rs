@@ -20,7 +20,7 @@
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
-use crate::runtime::request::{Sampling, SavedRequest};
+use super::request::{Sampling, SavedRequest};
 
 const MAGIC: &[u8; 4] = b"AGS1";
 /// Bytes of a record before its header.
@@ -252,7 +252,7 @@ fn record(bytes: &[u8]) -> Result<(Snapshot, &[u8]), SnapshotError> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::runtime::generation::Finish;
+    use crate::runtime::sequence::Finish;
 
     fn snapshot(from: usize, position: usize, tokens: usize) -> Snapshot {
         let rows = |name: &str, appended, rows| Rows { name: name.into(), appended, rows, row_bytes: 3 };

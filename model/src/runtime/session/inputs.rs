@@ -1,10 +1,10 @@
 //! Inputs of steps that adjust the probabilities of tokens.
 
+use super::Session;
 use crate::arch::{BIAS, PENALTIES};
 use crate::error::ModelError;
-use crate::runtime::adjust::{Adjust, create_rows};
-use crate::runtime::session::Session;
-use crate::runtime::storages::no_storage;
+use crate::runtime::load::{create_rows, no_storage};
+use crate::runtime::sequence::Adjust;
 
 impl Session {
     /// Creates the input rows of steps with adjusted logits, unless they exist.

@@ -2,8 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::runtime::adjust::Adjust;
-use crate::runtime::generation::Finish;
+use super::adjust::Adjust;
+use super::generation::Finish;
 
 /// Method of choosing the next token.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]

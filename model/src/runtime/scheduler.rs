@@ -1,4 +1,5 @@
-//! Slots of a batch: sessions wait for each other before each token, and a prompt is computed in parts beside them.
+//! Scheduler of sessions that advance together: they wait for each other before each token, and each prompt is computed in
+//! parts beside their steps.
 
 use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
@@ -13,13 +14,11 @@ use backend_api::{Error, Kind, Program, StepParams, StorageId, Tensor, TensorId}
 
 use crate::arch::{BEST, Head, OutputRows, PROBABILITIES};
 use crate::error::ModelError;
-use crate::runtime::adjust::create_rows;
-use crate::runtime::load::Model;
-use crate::runtime::log_probs::Told;
-use crate::runtime::storages::{Storages, no_storage};
+use crate::runtime::load::{Model, Storages, create_rows, no_storage};
+use crate::runtime::sequence::Told;
 
-/// State that the sessions of a batch share.
-pub(crate) struct Shared {
+/// Scheduler of the sessions of a batch: their states, the programs of steps with several rows, and who takes part in the next.
+pub(crate) struct Scheduler {
     // Programs are dropped before the storages that they are bound to.
     programs: RefCell<HashMap<(usize, Head), Compiled>>,
     steps: RefCell<Steps>,
@@ -106,12 +105,12 @@ impl Steps {
     }
 }
 
-impl Shared {
+impl Scheduler {
     /// Makes the state of so many sequences, whose states have room for so many positions each.
-    pub fn new(model: Rc<Model>, states: Storages, capacity: usize, sequences: usize) -> Shared {
+    pub fn new(model: Rc<Model>, states: Storages, capacity: usize, sequences: usize) -> Scheduler {
         let (programs, steps) = (RefCell::default(), RefCell::default());
         let inputs = RefCell::new(Storages::new(model.backend().clone()));
-        Shared { programs, steps, inputs, states, model, sequences, capacity }
+        Scheduler { programs, steps, inputs, states, model, sequences, capacity }
     }
 
     /// Returns the storage of a state of all sequences.
@@ -216,15 +215,15 @@ fn rows_of(params: StepParams) -> impl Iterator<Item = StepParams> {
 
 /// Slot of a session in a batch.
 pub(crate) struct Seat {
-    shared: Rc<Shared>,
+    scheduler: Rc<Scheduler>,
     sequence: usize,
     joined: Rc<Cell<bool>>,
 }
 
 impl Seat {
     /// Makes the slot of a sequence.
-    pub fn new(shared: Rc<Shared>, sequence: usize) -> Seat {
-        Seat { shared, sequence, joined: Rc::default() }
+    pub fn new(scheduler: Rc<Scheduler>, sequence: usize) -> Seat {
+        Seat { scheduler, sequence, joined: Rc::default() }
     }
 
     /// Takes part in steps with this head, if sequences can be batched with it.
@@ -233,39 +232,39 @@ impl Seat {
             return None;
         }
         self.joined.set(true);
-        self.shared.steps.borrow_mut().joined += 1;
-        Some(Joined { shared: self.shared.clone(), joined: self.joined.clone() })
+        self.scheduler.steps.borrow_mut().joined += 1;
+        Some(Joined { scheduler: self.scheduler.clone(), joined: self.joined.clone() })
     }
 
     /// Compiles the next program that steps of several sequences may need; returns whether there was one.
     ///
     /// *Errors*: shader or driver errors, memory, the device was lost.
     pub fn compile_ahead(&self) -> Result<bool, ModelError> {
-        self.shared.compile_ahead()
+        self.scheduler.compile_ahead()
     }
 
     /// Writes a row of the sequence that its steps read.
     pub fn write_input(&self, name: &str, row: &[f32]) -> Result<(), ModelError> {
-        self.shared.make_adjustable()?;
-        let id = self.shared.inputs.borrow().get(name).ok_or_else(|| no_storage(name))?;
-        Ok(self.shared.model.backend().write(id, self.sequence, bytemuck::cast_slice(row))?)
+        self.scheduler.make_adjustable()?;
+        let id = self.scheduler.inputs.borrow().get(name).ok_or_else(|| no_storage(name))?;
+        Ok(self.scheduler.model.backend().write(id, self.sequence, bytemuck::cast_slice(row))?)
     }
 
     /// Returns the outputs with the probabilities of the last token, and the row in them.
     pub fn told(&self) -> Option<(Told<StorageId>, usize)> {
-        self.shared.steps.borrow().told.get(&self.sequence).copied()
+        self.scheduler.steps.borrow().told.get(&self.sequence).copied()
     }
 
     /// Returns whether it takes part, and is not alone.
     pub fn is_shared(&self) -> bool {
-        self.joined.get() && self.shared.steps.borrow().joined > 1
+        self.joined.get() && self.scheduler.steps.borrow().joined > 1
     }
 
     /// Returns how many rows of the next step are of this sequence if each has as many. A synchronous backend gains nothing from
     /// further ones: there, the rows of the others take its time already.
     pub fn rows(&self) -> usize {
-        let info = self.shared.model.backend().info();
-        if info.synchronous { 1 } else { info.batch_rows / self.shared.steps.borrow().joined.max(1) }
+        let info = self.scheduler.model.backend().info();
+        if info.synchronous { 1 } else { info.batch_rows / self.scheduler.steps.borrow().joined.max(1) }
     }
 
     /// Returns whether this session takes part in steps, even if it is alone.
@@ -275,18 +274,18 @@ impl Seat {
 
     /// Returns whether others take part in steps, beside which this session computes a prompt.
     pub fn is_beside(&self) -> bool {
-        !self.joined.get() && self.shared.steps.borrow().joined > 0
+        !self.joined.get() && self.scheduler.steps.borrow().joined > 0
     }
 
     /// Returns whether the device computes a prompt of another sequence meanwhile, so that times tell nothing of its rate.
     pub fn is_delayed(&self) -> bool {
-        self.joined.get() && self.shared.steps.borrow().is_prompting
+        self.joined.get() && self.scheduler.steps.borrow().is_prompting
     }
 
     /// Lets a prompt of another sequence compute a part after a step that this one has taken alone.
     pub fn stepped_alone(&self) {
         if self.joined.get() {
-            self.shared.steps.borrow_mut().let_pass();
+            self.scheduler.steps.borrow_mut().let_pass();
         }
     }
 
@@ -294,9 +293,9 @@ impl Seat {
     /// dropped, no other prompt has one. Two at a time would delay each other, and neither could tell how fast the device is.
     pub async fn begin_prompting(&self, left: usize) -> Prompting<'_> {
         let mut place = Prompting { seat: self, is_under_way: false };
-        self.shared.steps.borrow_mut().prompts.push((self.sequence, left));
+        self.scheduler.steps.borrow_mut().prompts.push((self.sequence, left));
         poll_fn(|context| {
-            let mut steps = self.shared.steps.borrow_mut();
+            let mut steps = self.scheduler.steps.borrow_mut();
             if steps.next_prompt() != Some(self.sequence) {
                 context.waker().wake_by_ref();
                 return Poll::Pending;
@@ -316,8 +315,8 @@ impl Seat {
         if !self.joined.get() {
             return;
         }
-        let part_ms = self.shared.part_ms();
-        let mut steps = self.shared.steps.borrow_mut();
+        let part_ms = self.scheduler.part_ms();
+        let mut steps = self.scheduler.steps.borrow_mut();
         let parts = if steps.prompts.is_empty() && !steps.is_prompting { 0.0 } else { steps.of_parts as f64 };
         // A part takes no longer than a step, so a step takes at least its share of the time of all.
         steps.step_ms = Some((ms - parts * part_ms).max(ms / (1.0 + parts)));
@@ -328,7 +327,7 @@ impl Seat {
         let params = StepParams { sequence: self.sequence as u32, ..*params };
         let mut waiting = Waiting { seat: self, round: None };
         poll_fn(|context| {
-            let mut steps = self.shared.steps.borrow_mut();
+            let mut steps = self.scheduler.steps.borrow_mut();
             let round = *waiting.round.get_or_insert_with(|| {
                 steps.waiting.push((head, params));
                 steps.round
@@ -340,8 +339,8 @@ impl Seat {
                     return Poll::Pending;
                 }
                 drop(steps);
-                let ended = self.shared.step();
-                steps = self.shared.steps.borrow_mut();
+                let ended = self.scheduler.step();
+                steps = self.scheduler.steps.borrow_mut();
                 steps.round += 1;
                 steps.waiting.clear();
                 steps.let_pass();
@@ -362,12 +361,12 @@ impl Seat {
 impl Beside for Seat {
     /// Not quite as long as a step of the others, so that the time between their tokens is at most twice that of before.
     fn part_ms(&self) -> Option<f64> {
-        self.is_beside().then(|| self.shared.part_ms())
+        self.is_beside().then(|| self.scheduler.part_ms())
     }
 
     fn turn(&self) -> Local<'_, ()> {
         Box::pin(poll_fn(move |context| {
-            let mut steps = self.shared.steps.borrow_mut();
+            let mut steps = self.scheduler.steps.borrow_mut();
             if steps.joined == 0 {
                 return Poll::Ready(());
             }
@@ -389,7 +388,7 @@ pub(crate) struct Prompting<'a> {
 
 impl Drop for Prompting<'_> {
     fn drop(&mut self) {
-        let mut steps = self.seat.shared.steps.borrow_mut();
+        let mut steps = self.seat.scheduler.steps.borrow_mut();
         if self.is_under_way {
             steps.is_prompting = false;
         } else {
@@ -407,7 +406,7 @@ struct Waiting<'a> {
 impl Drop for Waiting<'_> {
     /// Removes a waiter that is dropped before its step.
     fn drop(&mut self) {
-        let mut steps = self.seat.shared.steps.borrow_mut();
+        let mut steps = self.seat.scheduler.steps.borrow_mut();
         if self.round == Some(steps.round) {
             steps.waiting.retain(|(_, params)| params.sequence != self.seat.sequence as u32);
         }
@@ -416,13 +415,13 @@ impl Drop for Waiting<'_> {
 
 /// Participation in batched steps, until it is dropped.
 pub(crate) struct Joined {
-    shared: Rc<Shared>,
+    scheduler: Rc<Scheduler>,
     joined: Rc<Cell<bool>>,
 }
 
 impl Drop for Joined {
     fn drop(&mut self) {
         self.joined.set(false);
-        self.shared.steps.borrow_mut().joined -= 1;
+        self.scheduler.steps.borrow_mut().joined -= 1;
     }
 }

@@ -1,5 +1,11 @@
 //! Run of a sequence in a session: steps are submitted before the tokens of earlier ones are read.
 
+mod drafter;
+mod generate;
+mod saver;
+
+pub use drafter::DraftError;
+
 use std::rc::Rc;
 
 use backend_api::pace::Mark;
@@ -9,17 +15,12 @@ use backend_api::{Backend, Pace, ReadId, Stats, StepParams};
 use crate::arch::Head;
 use crate::arch::MAX_TOP;
 use crate::error::ModelError;
-use crate::runtime::drafts::Drafts;
-use crate::runtime::generation::{Finish, Piece};
-use crate::runtime::interval::{Interval, MAX_FETCH_INTERVAL};
-use crate::runtime::log_probs::Told;
-use crate::runtime::mask::Mask;
-use crate::runtime::saver::Saver;
-use crate::runtime::seat::Joined;
-use crate::runtime::sequence::{OnPiece, Sequence};
-use crate::runtime::session::{Prefill, Session};
-use crate::runtime::storages::no_storage;
+use crate::runtime::load::no_storage;
+use crate::runtime::scheduler::Joined;
+use crate::runtime::sequence::{Drafts, Finish, Interval, MAX_FETCH_INTERVAL, OnPiece, Piece, Sequence, Told};
+use crate::runtime::session::{Mask, Prefill, Session};
 use crate::text::tokenizer::Tokenizer;
+use saver::Saver;
 
 /// A sequence that is being generated in a session. It can be left after each [`Self::advance`], with [`Self::pause`],
 /// and begun again later, in this session or another.

@@ -1,5 +1,5 @@
 //! Speculative decoding by prompt lookup: if the last tokens of a text occurred before, the tokens that followed then
-//! are drafted. If they did not, a draft model may draft ([`crate::runtime::drafter`]).
+//! are drafted. If they did not, a draft model may draft ([`crate::runtime::run::drafter`]).
 //!
 //! A draft is verified in one step of several rows, which gives the model's own token after each row. Tokens are
 //! accepted up to the first difference. So the text is the same as without drafts, and a wrong draft only costs time.

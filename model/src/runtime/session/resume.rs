@@ -6,13 +6,11 @@ use std::ops::Range;
 use backend_api::run::{self, Host, finish_read};
 use backend_api::{StepParams, StorageId, Update};
 
+use super::{Session, common_prefix};
 use crate::arch::{HISTORY, Head};
 use crate::error::ModelError;
-use crate::runtime::overflow::Room;
-use crate::runtime::sequence::Sequence;
-use crate::runtime::session::{Session, common_prefix};
-use crate::runtime::snapshot::{Header, Rows, Snapshot, SnapshotError};
-use crate::runtime::storages::no_storage;
+use crate::runtime::load::no_storage;
+use crate::runtime::sequence::{Header, Room, Rows, Sequence, Snapshot, SnapshotError};
 
 /// Bytes of a state that are read or written at a time.
 const PIECE: usize = 4 << 20;

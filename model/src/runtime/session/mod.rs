@@ -1,5 +1,18 @@
 //! Session of a model: its KV cache, token history, and the programs that advance them.
 
+mod diagnose;
+mod growing;
+mod inputs;
+mod logits;
+mod mask;
+mod resume;
+mod rewind;
+mod steps;
+
+pub use diagnose::Fault;
+pub(crate) use mask::Mask;
+pub(crate) use rewind::Rewritten;
+
 use std::collections::{HashMap, VecDeque};
 use std::rc::Rc;
 
@@ -7,14 +20,11 @@ use backend_api::{Kind, Pace, Plan, Program, StepParams, StorageId, Tensor, Tens
 
 use crate::arch::{BEST, CHOSEN, HIDDEN_IN, HIDDEN_OUT, HISTORY, Head, LOGITS, OutputRows, PROBABILITIES};
 use crate::error::ModelError;
-use crate::runtime::drafts::{DraftSource, Drafts};
-use crate::runtime::load::Model;
-use crate::runtime::log_probs::Told;
-use crate::runtime::rewind::Rewritten;
-use crate::runtime::seat::{Joined, SPARE, Seat};
-use crate::runtime::steps::Steps;
-use crate::runtime::storages::{self, FIRST, Storages, no_storage};
+use crate::runtime::load::{self, FIRST, Model, Storages, no_storage};
+use crate::runtime::scheduler::{Joined, SPARE, Seat};
+use crate::runtime::sequence::{DraftSource, Drafts, Told};
 use backend_api::run::{self, Beside, Host, finish_profile, read_rows};
+use steps::Steps;
 
 /// Numbers of rows for which programs are compiled.
 const BUCKETS: [usize; 10] = [1, 2, 4, 8, 16, 32, 64, 128, 256, 512];
@@ -119,7 +129,7 @@ impl Session {
         let mut states = Storages::new(model.backend().clone());
         let capacity = tokens.clamp(1, model.recipe().sizes().n_ctx);
         for spec in model.recipe().states_for(capacity)? {
-            states.create(&storages::tensor(&spec)?)?;
+            states.create(&load::tensor(&spec)?)?;
         }
         Session::with_states(model, states, capacity, None)
     }
@@ -134,7 +144,7 @@ impl Session {
         let mut rewritten = Rewritten::default();
         for spec in model.recipe().states_for(capacity)? {
             let id = states.get(&spec.name).ok_or_else(|| no_storage(&spec.name))?;
-            rewritten.add(id, &storages::tensor(&spec)?, spec.update)?;
+            rewritten.add(id, &load::tensor(&spec)?, spec.update)?;
         }
         let history = states.get(HISTORY);
         let tokens = Vec::with_capacity(model.recipe().sizes().n_ctx);

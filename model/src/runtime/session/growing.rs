@@ -3,12 +3,11 @@
 use backend_api::Update;
 use backend_api::run::Host;
 
+use super::Session;
+use super::resume::Appended;
 use crate::arch::{HISTORY, StateSpec};
 use crate::error::ModelError;
-use crate::runtime::load::{Footprint, Model};
-use crate::runtime::resume::Appended;
-use crate::runtime::session::Session;
-use crate::runtime::storages::tensor;
+use crate::runtime::load::{Footprint, Model, tensor};
 
 /// Bytes of caches that are moved at a time, through host memory.
 const MOVED: usize = 64 << 20;
