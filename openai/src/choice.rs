@@ -243,7 +243,7 @@ mod tests {
     /// Removes the ids of calls, which are random.
     fn without_ids(mut value: Value) -> Value {
         for object in ["delta", "message"] {
-            let calls = value[object].get_mut("tool_calls").and_then(Value::as_array_mut);
+            let calls = value.pointer_mut(&format!("/{object}/tool_calls")).and_then(Value::as_array_mut);
             for call in calls.into_iter().flatten() {
                 call.as_object_mut().map(|call| call.remove("id"));
             }
