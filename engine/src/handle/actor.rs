@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::sync::mpsc::{Receiver, TryRecvError};
-use std::time::Instant;
+use std::sync::mpsc::{Receiver, RecvTimeoutError};
+use std::time::{Duration, Instant};
 
 use futures_channel::oneshot;
 use model::{Embedder, Model, ModelError, Sessions};
@@ -28,6 +28,9 @@ use vectors::Vectors;
 ///
 /// *Units*: bytes.
 const TOGETHER: usize = 1 << 30;
+
+/// Time without a request after which the next program is compiled that requests may need: one that comes then has to wait.
+const IDLE: Duration = Duration::from_secs(2);
 
 /// Message to the thread.
 pub(crate) enum Job {
@@ -128,13 +131,13 @@ impl Actor {
         }
     }
 
-    /// Waits for the next request; nothing once all handles are dropped. On a GPU, what conversations need once they advance
-    /// together is compiled meanwhile: a driver takes most of a second for each number of them.
+    /// Waits for the next request; nothing once all handles are dropped. On a GPU that is idle, what conversations need once they
+    /// advance together is compiled meanwhile: a driver takes most of a second for each number of them.
     fn wait(&self, jobs: &Receiver<Job>) -> Option<Job> {
         let info = self.opened.engine.backend().info();
         loop {
-            match jobs.try_recv() {
-                Err(TryRecvError::Empty) => {}
+            match jobs.recv_timeout(IDLE) {
+                Err(RecvTimeoutError::Timeout) => {}
                 ended => return ended.ok(),
             }
             match &self.work {
