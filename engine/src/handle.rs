@@ -118,7 +118,7 @@ pub struct Limits {
     pub session_memory: Option<usize>,
     /// Most device memory for the KV caches of sequences that advance in the same steps. Where it is too little for the whole
     /// context of each, short ones do, and long ones in smaller groups that take turns. By default as much as the weights take,
-    /// and at least 1 GiB.
+    /// and at least 1 GiB, or 2 GiB on the CPU.
     ///
     /// *Units*: bytes.
     pub batch_memory: Option<usize>,

@@ -24,7 +24,7 @@ pub struct ServeArgs {
     #[arg(long, value_name = "BYTES", value_parser = bytes)]
     pub session_memory: Option<u64>,
     /// Most device memory for conversations that advance in the same steps, such as 8G; those that grow too long for it advance
-    /// in smaller groups, or take turns [default: as much as the weights take, at least 1G]
+    /// in smaller groups, or take turns [default: as much as the weights take, at least 1G, or 2G on the CPU]
     #[arg(long, value_name = "BYTES", value_parser = bytes)]
     pub batch_memory: Option<u64>,
     /// Serve embeddings with this pooling: mean, cls (the first), or last [default: what the file says]

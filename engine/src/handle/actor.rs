@@ -28,6 +28,10 @@ use vectors::Vectors;
 ///
 /// *Units*: bytes.
 const TOGETHER: usize = 1 << 30;
+/// The same on the CPU, where a cache takes memory only as its text grows.
+///
+/// *Units*: bytes.
+const TOGETHER_ON_CPU: usize = 2 << 30;
 
 /// Time without a request after which the next program is compiled that requests may need: one that comes then has to wait.
 const IDLE: Duration = Duration::from_secs(2);
@@ -307,7 +311,8 @@ fn work(engine: &Engine, limits: &Limits) -> Result<(Work, usize), EngineError> 
         [footprint.states.max(1), footprint.weights].map(|n| usize::try_from(n).unwrap_or(usize::MAX));
     let budget = limits.session_memory.unwrap_or(Sessions::BUDGET.max(whole.saturating_mul(begun - 1)));
     let begun = begun.min(1 + budget / whole);
-    let memory = limits.batch_memory.unwrap_or(TOGETHER.max(weights));
+    let least = if engine.backend().info().synchronous { TOGETHER_ON_CPU } else { TOGETHER };
+    let memory = limits.batch_memory.unwrap_or(weights.max(least));
     let (seats, sessions) = Seats::open(engine, begun, memory, budget)?;
     Ok((Work::Texts { sessions: Box::new(sessions), seats }, begun))
 }

@@ -315,11 +315,13 @@ impl Seat {
         if !self.joined.get() {
             return;
         }
+        let part_ms = self.scheduler.part_ms();
         let mut steps = self.scheduler.steps.borrow_mut();
         let parts = if steps.prompts.is_empty() && !steps.is_prompting { 0.0 } else { steps.of_parts as f64 };
-        // A part takes no longer than a step. What it takes is not subtracted: where parts are longer than estimated, they would
-        // lengthen the estimate of a step, and so the next parts.
-        steps.step_ms = Some(ms / (1.0 + parts));
+        // Parts take no longer than the step, so the last one is counted as long as it: if its estimate were subtracted, parts
+        // that take longer would lengthen the estimate of a step, and so the next parts.
+        let with_one = ms - (parts - 1.0).max(0.0) * part_ms;
+        steps.step_ms = Some((with_one / (1.0 + parts.min(1.0))).max(ms / (1.0 + parts)));
     }
 
     /// Takes the next step, of one row or several, together with all sessions that take part, once they are waiting.
