@@ -28,7 +28,7 @@ use vectors::Vectors;
 ///
 /// *Units*: bytes.
 const TOGETHER: usize = 1 << 30;
-/// The same on the CPU, where a cache takes memory only as its text grows.
+/// Memory that they may take on the CPU, where a cache takes memory only as its text grows.
 ///
 /// *Units*: bytes.
 const TOGETHER_ON_CPU: usize = 2 << 30;
