@@ -127,50 +127,12 @@ fn function(line: &str) -> Option<&str> {
     [kind, name].iter().all(|word| !word.is_empty() && word.chars().all(is_word)).then_some(name)
 }
 
-/// Compares assembled texts, by file name, with those in a folder of the repository, so that changes of what drivers are
-/// given show in review. With `UPDATE_SNAPSHOTS` set in the environment the folder is written instead. For tests.
-///
-/// *Errors*: what differs, and how to record it.
-pub fn compare_snapshots(folder: &Path, texts: &BTreeMap<String, String>) -> Result<(), String> {
-    let failed = |what: &Path, why: std::io::Error| format!("{}: {why}", what.display());
-    if std::env::var_os("UPDATE_SNAPSHOTS").is_some() {
-        if folder.exists() {
-            std::fs::remove_dir_all(folder).map_err(|why| failed(folder, why))?;
-        }
-        for (name, text) in texts {
-            let path = folder.join(name);
-            let parent = path.parent().unwrap_or(folder);
-            std::fs::create_dir_all(parent).map_err(|why| failed(parent, why))?;
-            std::fs::write(&path, text).map_err(|why| failed(&path, why))?;
-        }
-    }
-    let mut odd: Vec<&str> = Vec::new();
-    for (name, text) in texts {
-        if std::fs::read_to_string(folder.join(name)).ok().as_ref() != Some(text) {
-            odd.push(name);
-        }
-    }
-    let recorded = count_files(folder).map_err(|why| failed(folder, why))?;
-    if odd.is_empty() && recorded == texts.len() {
-        return Ok(());
-    }
-    Err(format!(
-        "{} of {} texts differ from those in {} ({}), which has {recorded}; run the tests with UPDATE_SNAPSHOTS=1 and \
-         review the diff",
-        odd.len(),
-        texts.len(),
-        folder.display(),
-        odd.join(", ")
-    ))
-}
-
-fn count_files(folder: &Path) -> std::io::Result<usize> {
-    let mut count = 0;
-    for entry in std::fs::read_dir(folder)? {
-        let path = entry?.path();
-        count += if path.is_dir() { count_files(&path)? } else { 1 };
-    }
-    Ok(count)
+/// Writes assembled texts to files of these names for `cargo xtask shaders`: if the variable `SHADERS` of the environment names
+/// a folder, to a folder within it. For tests.
+pub fn write_if_asked(within: &str, texts: &BTreeMap<String, String>) -> std::io::Result<()> {
+    let Some(folder) = std::env::var_os("SHADERS").map(|folder| Path::new(&folder).join(within)) else { return Ok(()) };
+    std::fs::create_dir_all(&folder)?;
+    texts.iter().try_for_each(|(name, text)| std::fs::write(folder.join(name.replace([' ', '/'], "_")), text))
 }
 
 fn find(files: &[File], name: &str) -> Result<&'static str, String> {

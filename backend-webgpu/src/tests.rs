@@ -6,7 +6,7 @@ use crate::shader::{FILES, assemble, instance, variant};
 use crate::storage::{Limits, chunks};
 use crate::tuning::Tuning;
 use backend_api::format::ROW_ALIGN;
-use backend_api::shader::compare_snapshots;
+use backend_api::shader::write_if_asked;
 use backend_api::{Cover, DType, Form, Format, Graph, Matcher, Products, Shape, Tuned, Unsupported, cases};
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
@@ -246,38 +246,13 @@ fn conditions_and_words_are_assembled() {
     assert!(assemble(&Kernel::new("get_rows", [1, 1, 1])).unwrap_err().contains("no decoder"));
 }
 
-/// Returns the shaders that snapshots hold in full: the variant of each kernel file with the most flags, and the
-/// decoders of each format. Of all others snapshots hold the names.
-fn snapshots() -> BTreeMap<String, String> {
-    let (mut variants, mut chosen) = (BTreeSet::new(), BTreeMap::new());
+#[test]
+fn all_shaders_assemble() {
+    let mut texts = BTreeMap::new();
     let devices = DEVICES.into_iter().flat_map(|limits| [(limits, Tuning::default()), (limits, Tuning::software())]);
     for kernel in devices.flat_map(|(limits, tuning)| all_kernels(limits, tuning).0) {
-        let title = kernel.title();
-        // One format for all, so that a new one changes none of them.
-        let usual = |(_, decoder): &(_, Decoder)| !matches!(decoder, Decoder::Packed(f) if *f != Format::Q8_0);
-        let usual = kernel.decoders.iter().all(usual);
-        let rank = (usual, kernel.flags.len(), Reverse(title.clone()));
-        variants.insert(format!("{title}\n"));
-        let best = chosen.entry(kernel.file).or_insert_with(|| (rank.clone(), kernel.clone()));
-        if rank > best.0 {
-            *best = (rank, kernel);
-        }
+        texts.insert(format!("{}.wgsl", kernel.title()), assemble(&kernel).unwrap());
     }
-    let mut texts = BTreeMap::from([("variants.txt".to_owned(), variants.into_iter().collect())]);
-    for (file, ((_, _, Reverse(title)), kernel)) in chosen {
-        texts.insert(format!("kernels/{file}.wgsl"), format!("// {title}\n{}", assemble(&kernel).unwrap()));
-    }
-    for format in Format::ALL {
-        let parts =
-            ["decoder", "integers"].into_iter().filter_map(|kind| instance(kind, "w", Decoder::Packed(*format)));
-        let text: String = parts.map(|part| part.text(FILES, "w").unwrap()).collect();
-        texts.insert(format!("formats/{}.wgsl", format.name()), text);
-    }
-    texts
-}
-
-#[test]
-fn shaders_are_those_recorded() {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("snapshots");
-    compare_snapshots(&folder, &snapshots()).unwrap();
+    assert!(texts.len() > 1_000, "only {} shaders", texts.len());
+    write_if_asked("webgpu", &texts).unwrap();
 }
