@@ -3,11 +3,10 @@
 use crate::dense::Fold;
 use crate::gl::WEIGHT_UNIT;
 use crate::lower::{MATCHERS, lower};
-use crate::shader::{SOURCES, assemble, decoder};
+use crate::shader::{SOURCES, assemble};
 use crate::{Layout, Tuning};
 use backend_api::shader::write_if_asked;
-use backend_api::{Format, cases, cover};
-use std::cmp::Reverse;
+use backend_api::{cases, cover};
 use std::collections::BTreeMap;
 use std::path::Path;
 

@@ -229,8 +229,7 @@ mod tests {
 
     #[test]
     fn every_package_that_the_documents_build_exists() {
-        let named =
-            commands(&["cargo run", "cargo build"]);
+        let named = commands(&["cargo run", "cargo build"]);
         assert!(named.len() > 10, "only {} were found", named.len());
         let lock = std::fs::read_to_string(root().join("Cargo.lock")).unwrap();
         for command in named {

@@ -83,7 +83,8 @@ fn assemble(tree: &Path, to: &Path) -> Result<usize> {
             bail!("{package}: {}", String::from_utf8_lossy(&out.stderr));
         }
     }
-    let folders = fs::read_dir(to).context("no test has written shaders: the commit is from before `cargo xtask shaders`")?;
+    let folders =
+        fs::read_dir(to).context("no test has written shaders: the commit is from before `cargo xtask shaders`")?;
     let counts = folders.map(|folder| Ok(fs::read_dir(folder?.path())?.count()));
     counts.sum()
 }
@@ -124,7 +125,9 @@ mod tests {
     #[test]
     fn a_difference_of_many_shaders_is_told_once() {
         let file = |name: &str, at: usize| {
-            format!("diff --git a/x/{name} b/y/{name}\nindex 1..2\n--- a/x/{name}\n+++ b/y/{name}\n@@ -{at} +{at} @@\n-a\n+b\n")
+            format!(
+                "diff --git a/x/{name} b/y/{name}\nindex 1..2\n--- a/x/{name}\n+++ b/y/{name}\n@@ -{at} +{at} @@\n-a\n+b\n"
+            )
         };
         let diff = [file("one.wgsl", 3), file("two.wgsl", 9)].concat()
             + "diff --git a/y/three.wgsl b/y/three.wgsl\nnew file mode 100644\n--- /dev/null\n+++ b/y/three.wgsl\n@@ -0,0 +1 @@\n+a\n";
