@@ -32,6 +32,8 @@ pub(super) struct Experts {
 pub(super) enum FeedForward {
     /// A gated linear unit with so many columns.
     Glu(GluKind, usize),
+    /// A gated linear unit whose file has the rows of both matrices in one tensor.
+    Fused(GluKind, usize),
     /// A mixture of experts.
     Experts(Experts),
 }
@@ -80,14 +82,13 @@ impl Keys<'_> {
 impl Recorder<'_> {
     /// Records the feed-forward layer of a block on normed rows.
     pub fn feed_forward(&mut self, layer: &FeedForward, x: TensorId) -> Recorded {
-        match layer {
-            FeedForward::Glu(kind, n_ff) => {
-                let n_embd = self.cols(x);
-                let y = self.glu(*kind, *n_ff, x)?;
-                self.linear("ffn_down", n_embd, y)
-            }
-            FeedForward::Experts(experts) => self.experts(experts, x),
-        }
+        let n_embd = self.cols(x);
+        let y = match layer {
+            FeedForward::Glu(kind, n_ff) => self.glu(*kind, *n_ff, x)?,
+            FeedForward::Fused(kind, n_ff) => self.fused_glu("ffn_up", *kind, *n_ff, x)?,
+            FeedForward::Experts(experts) => return self.experts(experts, x),
+        };
+        self.linear("ffn_down", n_embd, y)
     }
 
     /// Records the experts on normed rows that also decide which experts they go to.

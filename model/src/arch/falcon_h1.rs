@@ -56,9 +56,6 @@ impl Architecture for FalconH1 {
             let f = m.linear("ffn_down", *n_embd, f)?;
             m.add(f, x)
         })?;
-        m.output(x, |m, x| {
-            let x = m.norm("output_norm", *norm, x)?;
-            m.logits(x)
-        })
+        m.output(x, |m, x| m.normed_logits(*norm, x))
     }
 }

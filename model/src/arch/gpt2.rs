@@ -52,9 +52,6 @@ impl Architecture for Gpt2 {
             let f = m.linear("ffn_down", *n_embd, f)?;
             m.add(f, x)
         })?;
-        m.output(x, |m, x| {
-            let x = m.norm("output_norm", *norm, x)?;
-            m.logits(x)
-        })
+        m.output(x, |m, x| m.normed_logits(*norm, x))
     }
 }

@@ -65,9 +65,6 @@ impl Architecture for GptOss {
             let f = m.experts(experts, f)?;
             m.add(f, x)
         })?;
-        m.output(x, |m, x| {
-            let x = m.norm("output_norm", *norm, x)?;
-            m.logits(x)
-        })
+        m.output(x, |m, x| m.normed_logits(*norm, x))
     }
 }

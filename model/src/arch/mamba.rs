@@ -41,9 +41,6 @@ impl Architecture for Mamba {
             let a = m.linear("ssm_out", self.sizes.n_embd, a)?;
             m.add(a, x)
         })?;
-        m.output(x, |m, x| {
-            let x = m.norm("output_norm", self.norm, x)?;
-            m.logits(x)
-        })
+        m.output(x, |m, x| m.normed_logits(self.norm, x))
     }
 }

@@ -37,9 +37,6 @@ impl Architecture for Mamba2 {
             let a = m.ssm_out(&self.ssm, self.norm, a)?;
             m.add(a, x)
         })?;
-        m.output(x, |m, x| {
-            let x = m.norm("output_norm", self.norm, x)?;
-            m.logits(x)
-        })
+        m.output(x, |m, x| m.normed_logits(self.norm, x))
     }
 }

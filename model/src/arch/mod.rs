@@ -16,6 +16,7 @@ mod attention;
 mod bert;
 mod budget;
 mod choose;
+mod decoder;
 mod experts;
 mod falcon_h1;
 #[cfg(test)]

@@ -3,23 +3,15 @@
 //!
 //! *Source*: Yang et al., "Qwen3 Technical Report", 2025.
 
-use backend_api::op::{GluKind, Norm, RopeMode};
+use backend_api::op::{GluKind, RopeMode};
 
+use super::Architecture;
 use super::attention::Attention;
+use super::decoder::Decoder;
 use super::experts::{FeedForward, Gate};
 use super::keys::{Keys, MAX_WIDTH};
-use super::recorder::Recorder;
 use super::rope::Rope;
-use super::{Architecture, Sizes};
 use crate::error::ModelError;
-
-#[derive(Debug)]
-struct Qwen3 {
-    sizes: Sizes,
-    feed_forward: FeedForward,
-    norm: Norm,
-    attention: Attention,
-}
 
 pub(super) fn read(keys: &Keys<'_>) -> Result<Box<dyn Architecture>, ModelError> {
     with(keys, FeedForward::Glu(GluKind::Swiglu, keys.size("feed_forward_length", MAX_WIDTH, None)?))
@@ -38,35 +30,10 @@ fn with(keys: &Keys<'_>, feed_forward: FeedForward) -> Result<Box<dyn Architectu
     let sizes = keys.sizes()?;
     let rope = Rope::read(keys, &sizes, RopeMode::Neox)?;
     let norm = keys.rms_norm()?;
-    Ok(Box::new(Qwen3 {
+    Ok(Box::new(Decoder {
         sizes,
         feed_forward,
         norm,
         attention: Attention { qk_norm: Some(norm), rope: Some(rope), ..Attention::new(&sizes) },
     }))
-}
-
-impl Architecture for Qwen3 {
-    fn sizes(&self) -> &Sizes {
-        &self.sizes
-    }
-
-    fn record(&self, m: &mut Recorder<'_>) -> Result<(), ModelError> {
-        let Qwen3 { sizes: Sizes { n_embd, .. }, feed_forward, norm, attention } = self;
-        let x = m.input(|m| m.embed("token_embd"))?;
-        let x = m.blocks(x, |m, _, x| {
-            let a = m.norm("attn_norm", *norm, x)?;
-            let a = m.attention(attention, a)?;
-            let [a, x] = m.wanted([a, x])?;
-            let a = m.linear("attn_output", *n_embd, a)?;
-            let x = m.add(a, x)?;
-            let f = m.norm("ffn_norm", *norm, x)?;
-            let f = m.feed_forward(feed_forward, f)?;
-            m.add(f, x)
-        })?;
-        m.output(x, |m, x| {
-            let x = m.norm("output_norm", *norm, x)?;
-            m.logits(x)
-        })
-    }
 }

@@ -94,9 +94,6 @@ impl Architecture for Qwen35 {
             let y = m.shared_expert(GluKind::Swiglu, n_ff, f)?;
             m.add(y, x)
         })?;
-        m.output(x, |m, x| {
-            let x = m.norm("output_norm", *norm, x)?;
-            m.logits(x)
-        })
+        m.output(x, |m, x| m.normed_logits(*norm, x))
     }
 }

@@ -6,6 +6,7 @@
 use backend_api::op::{GluKind, Norm, RopeMode};
 
 use super::attention::Attention;
+use super::experts::FeedForward;
 use super::keys::{Keys, MAX_WIDTH};
 use super::recorder::Recorder;
 use super::rope::Rope;
@@ -18,7 +19,7 @@ const PERIOD: usize = 4;
 #[derive(Debug)]
 struct SmolLm3 {
     sizes: Sizes,
-    n_ff: usize,
+    feed_forward: FeedForward,
     norm: Norm,
     rotated: Attention,
     unrotated: Attention,
@@ -30,7 +31,7 @@ pub(super) fn read(keys: &Keys<'_>) -> Result<Box<dyn Architecture>, ModelError>
     let rope = Rope::read(keys, &sizes, RopeMode::Normal)?;
     Ok(Box::new(SmolLm3 {
         sizes,
-        n_ff: keys.size("feed_forward_length", MAX_WIDTH, None)?,
+        feed_forward: FeedForward::Glu(GluKind::Swiglu, keys.size("feed_forward_length", MAX_WIDTH, None)?),
         norm: keys.rms_norm()?,
         rotated: Attention { rope: Some(rope), ..Attention::new(&sizes) },
         unrotated: Attention::new(&sizes),
@@ -43,22 +44,12 @@ impl Architecture for SmolLm3 {
     }
 
     fn record(&self, m: &mut Recorder<'_>) -> Result<(), ModelError> {
-        let SmolLm3 { sizes: Sizes { n_embd, .. }, n_ff, norm, rotated, unrotated } = self;
+        let SmolLm3 { feed_forward, norm, rotated, unrotated, .. } = self;
         let x = m.input(|m| m.embed("token_embd"))?;
         let x = m.blocks(x, |m, i, x| {
-            let a = m.norm("attn_norm", *norm, x)?;
-            let a = m.attention(if (i + 1) % PERIOD == 0 { unrotated } else { rotated }, a)?;
-            let [a, x] = m.wanted([a, x])?;
-            let a = m.linear("attn_output", *n_embd, a)?;
-            let x = m.add(a, x)?;
-            let f = m.norm("ffn_norm", *norm, x)?;
-            let f = m.glu(GluKind::Swiglu, *n_ff, f)?;
-            let f = m.linear("ffn_down", *n_embd, f)?;
-            m.add(f, x)
+            let attention = if (i + 1) % PERIOD == 0 { unrotated } else { rotated };
+            m.decoder_block(*norm, attention, feed_forward, x)
         })?;
-        m.output(x, |m, x| {
-            let x = m.norm("output_norm", *norm, x)?;
-            m.logits(x)
-        })
+        m.output(x, |m, x| m.normed_logits(*norm, x))
     }
 }
