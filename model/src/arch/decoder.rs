@@ -12,7 +12,7 @@ use super::recorder::{Recorded, Recorder};
 use super::{Architecture, Sizes};
 use crate::error::ModelError;
 
-/// What a family of such decoders chooses.
+/// Choices of a family of such decoders.
 #[derive(Debug)]
 pub(super) struct Decoder {
     pub sizes: Sizes,
