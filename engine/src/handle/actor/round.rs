@@ -1,12 +1,13 @@
 //! Turns of a batch: several sequences that the device advances together.
 
 use std::cell::Cell;
+use std::time::Instant;
 
 use backend_api::run::{Local, join};
 use model::Sessions;
 
 use super::block_on;
-use super::text::{Round, Text};
+use super::text::{Round, Text, worthwhile};
 use crate::error::EngineError;
 use crate::handle::Opened;
 
@@ -19,13 +20,20 @@ pub(super) fn round(
     slice: usize,
     others: &dyn Fn() -> bool,
 ) -> Vec<Text> {
+    let start = Instant::now();
     let seats = match seat(&texts, opened, sessions) {
         Ok(seats) => seats,
         Err(_) => return one_by_one(texts, opened, sessions, slice, others),
     };
     let engine = &opened.engine;
-    let round =
-        Round { slice, seats: sessions.seats(), live: Cell::new(texts.len()), outgrown: Cell::new(false), others };
+    let round = Round {
+        slice,
+        least: worthwhile(start.elapsed()),
+        seats: sessions.seats(),
+        live: Cell::new(texts.len()),
+        outgrown: Cell::new(false),
+        others,
+    };
     let mut places: Vec<_> = sessions.sessions_mut().map(Some).collect();
     let turns = texts.iter_mut().zip(&seats).filter_map(|(text, seat)| {
         let session = places.get_mut(*seat)?.take()?;

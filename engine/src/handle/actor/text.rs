@@ -5,7 +5,7 @@
 
 use std::cell::Cell;
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use model::{Piece, Sequence, Session, Sessions, Tokenizer};
 
@@ -35,6 +35,8 @@ pub(super) struct Text {
 pub(super) struct Round<'a> {
     /// New tokens after which a text pauses if others wait for its seat.
     pub slice: usize,
+    /// Time that it takes part at least.
+    pub least: Duration,
     /// Number of seats.
     pub seats: usize,
     /// Number of its texts that have not ended.
@@ -142,6 +144,7 @@ impl Text {
     ) -> Result<(), EngineError> {
         let Opened { engine, source, options } = opened;
         let name = self.name.as_deref().unwrap_or_default();
+        let start = Instant::now();
         if let Err(error) = block_on(sessions.turn_to(name, &self.sequence.context(), engine.host())) {
             let error = EngineError::from(error);
             if error.lost().is_none() {
@@ -153,7 +156,7 @@ impl Text {
         }
         let tokenizer = engine.shared_tokenizer();
         let heard = Cell::new(true);
-        let mut pauses = pauses(&self.sequence, slice, others, &heard);
+        let mut pauses = pauses(&self.sequence, (slice, worthwhile(start.elapsed())), others, &heard);
         let told = &mut self.told;
         let mut on_event = |event: Event<'_>| heard.set(tell(told, &event, tokenizer.as_ref()));
         let (session, sequence) = (sessions.session_mut(), &mut self.sequence);
@@ -185,7 +188,7 @@ impl Text {
     ) -> Result<(), EngineError> {
         let tokenizer = engine.shared_tokenizer();
         let heard = Cell::new(true);
-        let mut pauses = pauses(&self.sequence, round.slice, round.others, &heard);
+        let mut pauses = pauses(&self.sequence, (round.slice, round.least), round.others, &heard);
         let told = &mut self.told;
         let mut on_piece = |piece: Piece<'_>| heard.set(tell(told, &Event::Piece(piece), tokenizer.as_ref()));
         let mut run = engine.begin(session, &mut self.sequence, &mut on_piece).await?;
@@ -227,16 +230,25 @@ impl Text {
     }
 }
 
-/// Returns the function that decides when a turn ends: when nobody waits for the text any more, or when it has `slice` new
-/// tokens and others wait.
+/// Returns the least time of a turn whose texts took so long to come to the device: a small part of the time goes into changes,
+/// as long as nobody waits for seconds.
+pub(super) fn worthwhile(change: Duration) -> Duration {
+    (4 * change).min(Duration::from_secs(2))
+}
+
+/// Returns the function that decides when a turn ends: when nobody waits for the text any more, or when it has so many new
+/// tokens, so much time has passed and others wait.
 fn pauses<'a>(
     sequence: &Sequence,
-    slice: usize,
+    (slice, least): (usize, Duration),
     others: &'a dyn Fn() -> bool,
     heard: &'a Cell<bool>,
 ) -> impl FnMut(&Sequence) -> bool + 'a {
-    let before = sequence.tokens().len();
-    move |sequence| !heard.get() || (sequence.tokens().len() >= before + slice && others())
+    let (before, start) = (sequence.tokens().len(), Instant::now());
+    move |sequence| {
+        let is_over = sequence.tokens().len() >= before + slice && start.elapsed() >= least;
+        !heard.get() || (is_over && others())
+    }
 }
 
 /// Sends an event to the caller. Returns whether anybody still waits for the text.
