@@ -412,7 +412,7 @@ pub fn compiled_ahead(name: &str, backend: &Rc<dyn Backend>) {
     if info.batch_rows == 1 {
         return;
     }
-    let (model, host) = (model(name, "f32", N_CTX, backend), NativeHost::default());
+    let (model, host) = (model(name, "f32", N_CTX, backend), Still(NativeHost::default()));
     let options = GenerateOptions {
         max_tokens: Some(TOKENS),
         sampling: Sampling::Random { temperature: 0.9, top_k: 40, top_p: 0.95, seed: 3 },
