@@ -27,7 +27,8 @@ pub fn run(args: &TraceArgs, device: &DeviceArgs) -> Result<()> {
         draft_max: Some(0),
         ..loaded.generate_options(None)
     };
-    let prompt = loaded.prompt("")?;
+    // A file without a tokenizer has tokens all the same, and which one it is does not matter.
+    let prompt = if loaded.tokenizer().is_some() { loaded.prompt("")? } else { vec![0] };
     let generation = loaded.generate(&prompt, &options, &mut |_| ())?;
     let step_ms = generation.decode_ms_per_token;
     let times = loaded.profile()?;

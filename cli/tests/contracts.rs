@@ -191,8 +191,11 @@ fn probe_bench_and_trace_answer_in_json() {
     let first = &bench["first_token"];
     let parts = ["open_ms", "load_ms", "compile_ms", "prefill_ms"].map(|part| first[part].as_f64().unwrap());
     approx::assert_abs_diff_eq!(parts.iter().sum::<f64>(), first["total_ms"].as_f64().unwrap(), epsilon = 1e-6);
+    let without_tokenizer = json(&["trace", "--json", "--model", &fixture("llama-q8_0.gguf")]);
     let trace = json(&["trace", "--json"]);
-    assert!(trace["kernels"].as_array().is_some_and(|kernels| !kernels.is_empty()));
+    for trace in [&without_tokenizer, &trace] {
+        assert!(trace["kernels"].as_array().is_some_and(|kernels| !kernels.is_empty()));
+    }
     let count = |name: &str| {
         trace["roles"].as_array().unwrap().iter().find(|role| role["role"] == name).unwrap()["kernels"].as_u64()
     };
