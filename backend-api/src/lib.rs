@@ -13,6 +13,7 @@ mod codec;
 pub mod compare;
 mod cost;
 mod cover;
+pub mod elementary;
 mod error;
 pub mod form;
 pub mod format;

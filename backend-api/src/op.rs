@@ -7,6 +7,7 @@ use crate::tensor::Tensor;
 use describe::Describe;
 
 mod describe;
+mod pointwise;
 
 pub mod append;
 pub mod argmax;
@@ -65,6 +66,7 @@ pub use pad::Pad;
 pub use penalize::{Penalize, Penalties};
 pub use permute::Permute;
 pub use pick::Pick;
+pub use pointwise::{IDENTITY, function, functions};
 pub use rope::{Rope, RopeMode, RopeTable, Yarn};
 pub use route::{Gate, Route};
 pub use sample::Sample;

@@ -9,6 +9,7 @@
 //! | `//!each WORD`, `//!end` | puts lines once for each row, with the row's number in place of the word |
 //! | `//!each WORD N`, `//!end` | the same N times, for loops whose indices must be constants |
 //! | `//!KIND TABLE` | puts an [`Instance`] for a table of numbers in its place: a decoder of its format |
+//! | `//!function NAME` | puts the [function](crate::op::function) of that name in its place, or of the word's that stands for it |
 //!
 //! An instance is text that a kernel may need several times, once for each of its tables. So its functions take the
 //! table's name as a prefix, and whole words of it are replaced.
@@ -19,6 +20,8 @@ mod kernels;
 pub use file::{code, code_len, text};
 pub use kernels::{Emitted, Known, expand, kernels};
 
+use crate::elementary::Language;
+use crate::op::function as function_of;
 use std::collections::BTreeMap;
 use std::path::Path;
 
@@ -34,6 +37,8 @@ pub struct Instance {
     pub flags: Vec<&'static str>,
     /// Their words that are replaced.
     pub words: Vec<(&'static str, String)>,
+    /// Text that is made, which takes no table.
+    pub made: String,
 }
 
 /// Finds the instance of a kind for a table. *Errors*: there is none.
@@ -81,7 +86,10 @@ impl<'a> Assembler<'a> {
                 Line::Directive("include", file) => self.include(file)?,
                 Line::Directive(kind, table) => {
                     let instance = (self.instances)(kind, table).map_err(|why| format!("{name}: {why}"))?;
-                    self.line(&instance.text(self.files, table)?);
+                    // Several files may ask for the same function.
+                    if instance.made.is_empty() || !self.text.contains(&instance.made) {
+                        self.line(&instance.text(self.files, table)?);
+                    }
                 }
             }
             Ok(())
@@ -95,10 +103,21 @@ impl<'a> Assembler<'a> {
 }
 
 impl Instance {
+    /// The function of a name.
+    ///
+    /// *Errors*: there is none.
+    pub fn function(name: &str, language: Language) -> Result<Instance, String> {
+        let made = function_of(name, language).ok_or_else(|| format!("no function {name}"))?;
+        Ok(Instance { made, ..Instance::default() })
+    }
+
     /// The text for a table.
     ///
     /// *Errors*: a file that does not exist, or a line that is no condition.
     pub fn text(&self, files: &[File], table: &str) -> Result<String, String> {
+        if self.files.is_empty() {
+            return Ok(self.made.clone());
+        }
         let mut parts = Vec::new();
         for name in &self.files {
             let mut part = String::new();
@@ -271,9 +290,12 @@ mod tests {
 
     fn instance(kind: &str, table: &str) -> Result<Instance, String> {
         match (kind, table) {
-            ("decoder", "w") => {
-                Ok(Instance { files: vec!["format"], flags: vec!["HIGH"], words: vec![("PLANE", "p.w_plane".into())] })
-            }
+            ("decoder", "w") => Ok(Instance {
+                files: vec!["format"],
+                flags: vec!["HIGH"],
+                words: vec![("PLANE", "p.w_plane".into())],
+                ..Default::default()
+            }),
             ("decoder", "x") => Ok(Instance { files: vec!["in a decoder"], ..Default::default() }),
             _ => Err(format!("no {kind} {table}")),
         }

@@ -1,6 +1,5 @@
 // attention, pass 2: softmax of the scores and the weighted sum of the values.
 //!include frame.glsl
-//!include activation.glsl
 //!include masking.glsl
 
 //!if BLOCKS

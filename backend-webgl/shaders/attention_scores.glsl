@@ -1,6 +1,5 @@
 // attention, pass 1: the scores of every query head (rows) and visible key (columns).
 //!include frame.glsl
-//!include activation.glsl
 //!include masking.glsl
 //!if ALIGNED
 //!include query.glsl

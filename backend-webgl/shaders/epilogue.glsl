@@ -1,5 +1,5 @@
 // What follows a matmul: BIAS, ACT, GLU (by `up`) and RESIDUAL.
-//!include activation.glsl
+//!function ACT
 
 vec4 finish(int row, int col, vec4 sum, vec4 up) {
 //!if BIAS

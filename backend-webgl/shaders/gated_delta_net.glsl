@@ -3,7 +3,8 @@
 //!include frame.glsl
 //!include columns.glsl
 //!if GATES
-//!include activation.glsl
+//!function unary_sigmoid
+//!function unary_softplus
 //!end
 
 int key_head(int head) {
@@ -18,7 +19,7 @@ int key_head(int head) {
 // What a head's matrix fades by, as a logarithm.
 float fading(int row, int head) {
     float pace = load1(src_g, g_cols, row, g_start + head) + load1(src_bias, heads, 0, head);
-    return act_softplus(vec4(pace)).x * load1(src_decays, heads, 0, head);
+    return unary_softplus(vec4(pace)).x * load1(src_decays, heads, 0, head);
 }
 //!end
 
@@ -70,7 +71,7 @@ vec2 recall(int row, int channel) {
     float value = load1(src_v, v_cols, row, v_start + channel);
     float share = load1(src_beta, beta_cols, row, beta_start + head);
 //!if GATES
-    share = act_sigmoid(vec4(share)).x;
+    share = unary_sigmoid(vec4(share)).x;
 //!end
     float more = (value - sums.x) * share;
     return vec2((sums.y + more * sums.z) * scale, more);

@@ -46,17 +46,17 @@ vec4 squares = vec4(0.0);
 
 // Four columns of the operand's group, that begins at `at`, with the norm's weights from `norm_at`.
 vec4 operand(ivec2 at, ivec2 norm_at, int i) {
-    vec4 x = group4(src_x, k, at, i);
+    vec4 loaded = group4(src_x, k, at, i);
 //!if NORM
     vec4 gamma = group4(src_gamma, k, norm_at, i);
 //!if LAYER
-    return (x - norm_mean) * norm_factor * gamma + group4(src_beta, k, norm_at, i);
+    return (loaded - norm_mean) * norm_factor * gamma + group4(src_beta, k, norm_at, i);
 //!else
-    squares += x * x;
-    return x * gamma;
+    squares += loaded * loaded;
+    return loaded * gamma;
 //!end
 //!else
-    return x;
+    return loaded;
 //!end
 }
 

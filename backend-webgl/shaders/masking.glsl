@@ -1,5 +1,6 @@
 // The keys start..end that query row i of m may see among n, and the score that a dot product becomes. A mask hides the
 // keys whose scores it brings down to the lowest.
+//!function unary_tanh
 const float LOWEST = -3.0e38;
 
 void visible(int i, int m, int n, out int start, out int end) {
@@ -20,5 +21,5 @@ bvec4 shown(vec4 scores) {
 
 //!end
 vec4 cap(vec4 score) {
-    return softcap > 0.0 ? softcap * act_tanh(score / softcap) : score;
+    return softcap > 0.0 ? softcap * unary_tanh(score / softcap) : score;
 }

@@ -2,7 +2,7 @@
 //!include frame.glsl
 //!include experts.glsl
 //!if GLU
-//!include gated.glsl
+//!function GATED
 //!end
 
 vec4 value(int row, int col) {
@@ -32,7 +32,7 @@ vec4 value(int row, int col) {
     up += lanes(src_bias_up, out_cols, id, col);
 //!end
 //!if GLU
-    return gated(gate, up);
+    return GATED(gate, up);
 //!else
     return gate;
 //!end

@@ -1,7 +1,7 @@
 // norm of heads, pass 2, with a GATE. Pass 1 has looked at whole heads.
 //!include elements.glsl
 //!if GATE
-//!include activation.glsl
+//!function ACT
 //!end
 
 float element(int row, int col) {

@@ -1,7 +1,7 @@
 // route: ids and weights, drawn together. Each fragment chooses for its whole row. The gate is SOFTMAX, SIGMOID, or
 // softmax of those chosen.
 //!include frame.glsl
-//!include activation.glsl
+//!function unary_sigmoid
 //!include finite.glsl
 
 const float LOWEST = -3.0e38;
@@ -47,7 +47,7 @@ vec4 scores(vec4 logit) {
     return powers(logit) / total;
 //!else
 //!if SIGMOID
-    return act_sigmoid(logit);
+    return unary_sigmoid(logit);
 //!else
     return logit;
 //!end

@@ -2,7 +2,9 @@
 // (GATE_OUT). With STATE the state's next rows instead: those before the step's last real one.
 //!include frame.glsl
 //!include columns.glsl
-//!include activation.glsl
+//!if !STATE
+//!function ACT
+//!end
 
 // Rows of the state, then rows of x.
 vec4 follow(int at, int col) {

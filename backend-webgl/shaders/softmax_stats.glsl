@@ -1,5 +1,4 @@
 // What softmax needs of a row: its largest score and the reciprocal sum of the weights; 0 if no column is seen.
-//!include activation.glsl
 //!include masking.glsl
 
 vec4 scores4(int cols, int row, int c4) {

@@ -6,7 +6,10 @@
 //!include elements.glsl
 //!end
 //!include columns.glsl
-//!include activation.glsl
+//!function unary_softplus
+//!if GATE
+//!function ACT
+//!end
 
 // How much of a row a head takes in.
 float pace_of(int row, int head) {
@@ -14,7 +17,7 @@ float pace_of(int row, int head) {
 //!if BIAS
     pace += load1(src_bias, heads, 0, head);
 //!end
-    return act_softplus(vec4(pace)).x;
+    return unary_softplus(vec4(pace)).x;
 }
 
 //!if STATE

@@ -1,6 +1,5 @@
 //! From forms to kernels: the only place that knows what this backend can do.
 
-mod activation;
 mod attention;
 mod experts;
 mod images;
@@ -15,11 +14,10 @@ mod sums;
 use crate::dense::Dense;
 use crate::kernel::{Draw, Kernel, Target};
 use crate::{Layout, Tuning};
-use activation::activation;
 use backend_api::form::{
     ArgMaxAppend, Conv, Delta, Embed, ExpertsGlu, ExpertsSum, Linear, NormAdd, NormGate, QkvAppend, Scan, SelfAttention,
 };
-use backend_api::op::{Append, At, BinaryKind, Concat, GetRows, Index, Masking, Permute, Softmax, TopK};
+use backend_api::op::{Append, At, Concat, GetRows, Index, Masking, Permute, Softmax, TopK};
 use backend_api::{Cover, DType, Form, Graph, Kind, Matcher, Op, Tensor, TensorId, Unsupported};
 
 /// Elements of the lists that top-k sorts and merges: as many as it may yield.
@@ -145,18 +143,14 @@ impl<'a> Lowering<'a> {
             Op::MatMul(_) => self.matmul(),
             Op::Norm(op) => self.norm(op),
             Op::Softmax(op) => self.softmax(op),
-            Op::Unary(op) => {
-                Ok(self.draw("unary")?.define("ACT", activation(op.kind)).input("src_x", 0, self.input(0)?).into())
-            }
+            Op::Unary(_) | Op::Scale(_) | Op::Clamp(_) | Op::Glu(_) | Op::Xielu(_) => self.pointwise(op),
             Op::Binary(op) => {
-                let operation = match op.kind {
-                    BinaryKind::Add => "+",
-                    BinaryKind::Sub => "-",
-                    BinaryKind::Mul => "*",
-                    BinaryKind::Div => "/",
-                };
+                if self.input(0)?.shape.dims4() == self.input(1)?.shape.dims4() {
+                    return self.pointwise(&Op::Binary(*op));
+                }
                 let [_, d1, d2, _] = self.output(0)?.shape.dims4();
-                let mut draw = self.draw("binary")?.define("OPERATION", operation).int("dim1", d1).int("dim2", d2);
+                let mut draw =
+                    self.draw("binary")?.define("ELEMENT", op.kind.function()).int("dim1", d1).int("dim2", d2);
                 for (name, sampler, index) in [('a', "src_a", 0), ('b', "src_b", 1)] {
                     let tensor = self.input(index)?;
                     let dims = tensor.shape.dims4();
@@ -167,16 +161,6 @@ impl<'a> Lowering<'a> {
                     }
                 }
                 Ok(draw.into())
-            }
-            Op::Scale(op) => {
-                let draw = self.draw("scale")?.float("factor", op.factor).float("bias", op.bias);
-                Ok(draw.input("src_x", 0, self.input(0)?).into())
-            }
-            Op::Glu(op) => {
-                let limit = op.kind.limit();
-                let draw = self.draw("glu")?.define("ACT", activation(op.kind.activation()));
-                let draw = draw.define_if(limit.is_some(), "LIMITED").float("limit", limit.unwrap_or(0.0));
-                Ok(draw.input("src_gate", 0, self.input(0)?).input("src_up", 1, self.input(1)?).into())
             }
             Op::Rope(op) => {
                 let cols = self.input(0)?.shape.cols();
@@ -227,15 +211,6 @@ impl<'a> Lowering<'a> {
             Op::Im2Col(op) => self.im2col(op),
             Op::Conv2d(op) => self.conv2d(op),
             Op::SolveTriangular(_) => self.solve_triangular(),
-            Op::Clamp(op) => {
-                let draw = self.draw("clamp")?.float("lo", op.lo).float("hi", op.hi);
-                Ok(draw.input("src_x", 0, self.input(0)?).into())
-            }
-            Op::Xielu(op) => {
-                let draw = self.draw("xielu")?.float("positive", op.positive).float("negative", op.negative);
-                let draw = draw.float("linear", op.linear).float("eps", op.eps);
-                Ok(draw.input("src_x", 0, self.input(0)?).into())
-            }
             Op::Sum(_) => self.sum(),
             Op::Cumsum(_) => self.cumsum(),
             Op::Argsort(op) => self.argsort(op),
@@ -243,6 +218,20 @@ impl<'a> Lowering<'a> {
             Op::Set(op) => self.set(op),
             Op::Tri(op) => self.tri(op),
         }
+    }
+
+    /// An operator whose elements are functions of those at the same place.
+    fn pointwise(&self, op: &Op) -> Result<Kernel, String> {
+        let function = op.function().ok_or("it is no function of elements")?;
+        let mut draw = self.draw("pointwise")?.define("ELEMENT", function).input("src_x", 0, self.input(0)?);
+        for (name, value) in op.parameters() {
+            draw = draw.float(name, value);
+        }
+        Ok(match self.inputs.get(1) {
+            Some(second) => draw.define("PAIR", "").input("src_y", 1, second),
+            None => draw,
+        }
+        .into())
     }
 
     fn get_rows(&self, op: &GetRows) -> Result<Kernel, String> {

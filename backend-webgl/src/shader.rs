@@ -4,6 +4,7 @@
 use crate::Layout;
 use crate::dense::Fold;
 use crate::kernel::Draw;
+use backend_api::elementary::Language;
 use backend_api::format::{GROUP, Part};
 use backend_api::shader::{Assembler, File, Instance};
 use backend_api::{Codec, Format, shader_file};
@@ -21,15 +22,15 @@ macro_rules! sources {
 }
 
 sources! {
-    "activation", "append", "argmax", "argmax_chunks", "attention", "attention_scores", "binary", "block", "codec/f16", "codec/levels", "coded",
+    "append", "argmax", "argmax_chunks", "attention", "attention_scores", "binary", "block", "codec/f16", "codec/levels", "coded",
     "columns", "concat", "decode", "dense", "elements", "embed", "epilogue", "experts", "experts_sum", "finite", "format/digits", "format/entries",
-    "format/floats", "format/grid", "format/levels", "format/linear", "format/scales", "format/trits", "frame", "gated", "gated_delta_net", "get_rows",
-    "glu", "group", "group_lanes", "halves", "head_factors", "head_stats", "kv_append", "linear", "linear_block", "linear_join", "linear_sum",
-    "masking", "matmul", "matmul_id", "norm", "norm_head_rows", "norm_heads", "norm_rows", "norm_stats", "pad", "penalize", "permute", "pick", "query", "raw", "rope",
-    "rope_at", "route", "sample", "scale", "short_conv", "slice", "softmax", "softmax_rows", "softmax_stats", "ssm_scan", "top_k", "top_k_merge",
-    "top_k_rank", "top_k_sort", "unary", "weighted_sum", "weights",
+    "format/floats", "format/grid", "format/levels", "format/linear", "format/scales", "format/trits", "frame", "gated_delta_net", "get_rows",
+    "group", "group_lanes", "halves", "head_factors", "head_stats", "kv_append", "linear", "linear_block", "linear_join", "linear_sum",
+    "masking", "matmul", "matmul_id", "norm", "norm_head_rows", "norm_heads", "norm_rows", "norm_stats", "pad", "penalize", "permute", "pick", "pointwise", "query", "raw", "rope",
+    "rope_at", "route", "sample", "short_conv", "slice", "softmax", "softmax_rows", "softmax_stats", "ssm_scan", "top_k", "top_k_merge",
+    "top_k_rank", "top_k_sort", "weighted_sum", "weights",
     "conv2d", "im2col", "resize", "solve_triangular",
-    "argsort", "argsort_merge", "argsort_rank", "clamp", "cumsum", "repeat", "sort_key", "sum", "sum_chunks", "tri", "xielu",
+    "argsort", "argsort_merge", "argsort_rank", "cumsum", "repeat", "sort_key", "sum", "sum_chunks", "tri",
 }
 
 /// The files that shaders are assembled from: name and text.
@@ -94,6 +95,7 @@ pub(crate) fn codec(kind: &str, layout: Layout, state: &(&str, Codec, usize)) ->
             ("SCALES", (scales / 4).to_string()),
             ("BLOCKS_OF_ROW", (cols / spec.block_len).to_string()),
         ],
+        ..Instance::default()
     };
     if let Some(levels) = spec.levels {
         let (flags, words) = levels.shader();
@@ -148,6 +150,10 @@ pub(crate) fn assemble(draw: &Draw, layout: Layout, [fold, weight_fold]: [&Fold;
     let instances = |kind: &str, operand: &str| {
         if let ("reader" | "writer", Some(state)) = (kind, draw.states.iter().find(|(name, ..)| *name == operand)) {
             return codec(kind, layout, state);
+        }
+        if kind == "function" {
+            let define = draw.defines.iter().find(|(name, _)| *name == operand);
+            return Instance::function(define.map_or(operand, |(_, name)| name), Language::Glsl);
         }
         let mut operands = OPERANDS.into_iter().zip(&draw.weights);
         match operands.find(|(name, _)| kind == "decoder" && operand.chars().eq([*name])) {

@@ -1,4 +1,6 @@
 // Elementwise arithmetic; repeated dimensions have a step of 0.
+//!function ELEMENT
+
 @compute @workgroup_size(WG)
 fn main(
     @builtin(workgroup_id) group_id: vec3<u32>,
@@ -16,5 +18,5 @@ fn main(
     let d0 = i / (p.dim3 * p.dim2 * p.dim1);
     let at_a = d0 * p.a_step0 + d1 * p.a_step1 + d2 * p.a_step2 + d3 * p.a_step3;
     let at_b = d0 * p.b_step0 + d1 * p.b_step1 + d2 * p.b_step2 + d3 * p.b_step3;
-    out[i] = a[at_a] OPERATOR b[at_b];
+    out[i] = ELEMENT(a[at_a], b[at_b]);
 }

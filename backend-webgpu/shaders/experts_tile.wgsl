@@ -4,7 +4,7 @@
 //!include lib/rows.wgsl
 //!include lib/tile_float.wgsl
 //!if GLU
-//!include lib/gated.wgsl
+//!function GATED
 //!end
 
 // What this invocation brings of a group: a row of weights, or in the second half of the workgroup half a row of x.
@@ -96,7 +96,7 @@ fn store(id: u32, at: u32, n: u32, made: vec4<f32>) {
         let own = id * p.cols + col;
         product += vec2<f32>(bias[own], bias_up[own]);
 //!end
-        out[at * p.cols + col] = gated(product.x, product.y);
+        out[at * p.cols + col] = GATED(product.x, product.y);
 //!else
         out[at * p.cols + col] = made[c];
 //!end

@@ -2,7 +2,8 @@
 // its columns at hand, and walk down the rows of the step. The state is read before it is written, by the same
 // invocation.
 //!if GATES
-//!include lib/unary.wgsl
+//!function unary_sigmoid
+//!function unary_softplus
 //!end
 //!include lib/lanes.wgsl
 //!include lib/walk.wgsl

@@ -2,7 +2,7 @@
 // of x serves the weights of all of them. Each weight is read once, for all rows; each row's sums are added up in the same
 // order whatever the rows beside it.
 //!include lib/decode.wgsl
-//!include lib/unary.wgsl
+//!function ACT
 //!if SEVERAL
 //!include lib/few.wgsl
 //!else

@@ -4,7 +4,7 @@
 //!include lib/experts.wgsl
 //!include lib/row.wgsl
 //!if GLU
-//!include lib/gated.wgsl
+//!function GATED
 //!end
 //!decoder w
 //!if GLU
@@ -62,7 +62,7 @@ fn main(@builtin(workgroup_id) group_id: vec3<u32>, @builtin(local_invocation_in
 //!if BIAS
     product += vec2<f32>(bias[id * p.cols + col], bias_up[id * p.cols + col]);
 //!end
-    out[choice * p.cols + col] = gated(product.x, product.y);
+    out[choice * p.cols + col] = GATED(product.x, product.y);
 //!else
     out[choice * p.cols + col] = product;
 //!end

@@ -1,7 +1,9 @@
 // Layer, RMS or L2 norm, with RESIDUAL added to something, with GATE gated, a workgroup a row. The variance is taken around
 // the mean in a second pass, since the difference of squares would cancel.
 //!if GATE
-//!include lib/unary.wgsl
+//!if GATE
+//!function ACT
+//!end
 //!end
 //!include lib/reduce.wgsl
 

@@ -3,7 +3,7 @@
 // owner searches again.
 //!include lib/best.wgsl
 //!include lib/reduce.wgsl
-//!include lib/unary.wgsl
+//!function unary_sigmoid
 
 const LOWEST: f32 = -3.4028234e38;
 var<workgroup> chosen: array<f32, MOST>;

@@ -1,7 +1,7 @@
 // A causal convolution of each channel, with BIAS, and with gates before (GATE) and after it (GATE_OUT): an invocation
 // walks down a channel with the last values of it at hand. The state is read before it is written, by the same
 // invocation.
-//!include lib/unary.wgsl
+//!function ACT
 //!include lib/walk.wgsl
 
 @compute @workgroup_size(WG)

@@ -1,6 +1,9 @@
 // A selective scan, with BIAS of its paces and with a GATE: LANES invocations share a channel, each with PER numbers of
 // its state at hand, and walk down the rows. The state is read before it is written, by the same invocation.
-//!include lib/unary.wgsl
+//!function unary_softplus
+//!if GATE
+//!function ACT
+//!end
 //!include lib/lanes.wgsl
 //!include lib/walk.wgsl
 

@@ -288,6 +288,10 @@ impl Kernel {
             title.push(' ');
             title.push_str(codec.spec().name);
         }
+        if let Some((_, function)) = self.words.iter().find(|(word, _)| *word == "ELEMENT") {
+            title.push(' ');
+            title.push_str(function);
+        }
         for flag in &self.flags {
             title.push(' ');
             title.push_str(&flag.to_lowercase());

@@ -3,6 +3,7 @@
 //! `decoder TABLE` to floats, and `integers TABLE` to integers and scales.
 
 use crate::kernel::{Decoder, Kernel};
+use backend_api::elementary::Language;
 use backend_api::format::{Part, TEXEL};
 use backend_api::shader::{Assembler, File, Instance};
 use backend_api::{Codec, Format};
@@ -18,15 +19,15 @@ macro_rules! files {
 
 files! {
     "append", "argmax", "attention", "attention_join", "attention_split", "attention_tile", "binary", "concat", "embed", "experts_plan", "experts_sum", "experts_tile", "gated_delta_net",
-    "get_rows", "glu", "linear_block", "linear_bytes", "linear_large", "linear_qkv", "linear_tile", "linear_vec", "linear_wide", "matmul_id", "norm", "pad", "penalize", "permute", "pick", "qkv_append", "qkv_heads",
-    "rope", "route", "rows_bytes", "rows_ready", "sample", "scale", "short_conv", "slice", "softmax", "ssm_scan", "top_k", "unary", "weighted_sum",
+    "get_rows", "linear_block", "linear_bytes", "linear_large", "linear_qkv", "linear_tile", "linear_vec", "linear_wide", "matmul_id", "norm", "pad", "penalize", "permute", "pick", "pointwise", "qkv_append", "qkv_heads",
+    "rope", "route", "rows_bytes", "rows_ready", "sample", "short_conv", "slice", "softmax", "ssm_scan", "top_k", "weighted_sum",
     "conv2d", "im2col", "resize", "solve_triangular",
-    "lib/best", "lib/bytes", "lib/decode", "lib/dot16", "lib/dots", "lib/drawn", "lib/experts", "lib/few", "lib/finite", "lib/gated", "lib/group", "lib/index", "lib/join", "lib/keys", "lib/lanes", "lib/masking",
-    "lib/parts", "lib/position", "lib/products", "lib/put", "lib/ready", "lib/reduce", "lib/rotate", "lib/row", "lib/rows", "lib/rows32", "lib/splits", "lib/step", "lib/sum", "lib/tanh", "lib/tile_float",
-    "lib/together", "lib/unary", "lib/walk",
+    "lib/best", "lib/bytes", "lib/decode", "lib/dot16", "lib/dots", "lib/drawn", "lib/experts", "lib/few", "lib/finite", "lib/group", "lib/index", "lib/join", "lib/keys", "lib/lanes", "lib/masking",
+    "lib/parts", "lib/position", "lib/products", "lib/put", "lib/ready", "lib/reduce", "lib/rotate", "lib/row", "lib/rows", "lib/rows32", "lib/splits", "lib/step", "lib/sum", "lib/tile_float",
+    "lib/together", "lib/walk",
     "codec/levels", "format/dense", "format/entries", "format/floats", "format/grid", "format/levels", "format/linear", "format/packed", "format/quads", "format/digits", "format/scales", "format/trits", "format/whole",
     "integer/grid", "integer/levels", "integer/linear", "integer/trits",
-    "argsort", "argsort_merge", "clamp", "cumsum", "repeat", "sum", "tri", "xielu", "lib/sort_key",
+    "argsort", "argsort_merge", "cumsum", "repeat", "sum", "tri", "lib/sort_key",
 }
 
 /// The files that kernels are assembled from: name and text.
@@ -47,6 +48,10 @@ pub fn assemble(kernel: &Kernel) -> Result<String, String> {
     let instances = |kind: &str, table: &str| {
         if let ("reader" | "writer", Some(state)) = (kind, kernel.states.iter().find(|(name, ..)| *name == table)) {
             return codec(kind, state);
+        }
+        if kind == "function" {
+            let word = kernel.words.iter().find(|(word, _)| *word == table);
+            return Instance::function(word.map_or(table, |(_, name)| name), Language::Wgsl);
         }
         let decoder = kernel.decoders.iter().find(|(name, _)| *name == table);
         decoder
@@ -150,7 +155,8 @@ pub fn codec(kind: &str, (name, codec, cols): &(&str, Codec, usize)) -> Result<I
     let (mut flags, numbers) = levels.shader();
     flags.extend((kind == "writer").then_some("WRITER"));
     let mins = scales + (cols / codec.spec().block_len).next_multiple_of(TEXEL / 4);
-    let mut instance = Instance { files: vec!["codec/levels.wgsl"], flags, words: numbers.into() };
+    let mut instance =
+        Instance { files: vec!["codec/levels.wgsl"], flags, words: numbers.into(), ..Default::default() };
     let places = [("ROW", words), ("SCALES", scales), ("MINS", mins)];
     instance.words.push(("STATE", (*name).to_owned()));
     instance.words.extend(places.map(|(word, at)| (word, format!("{at}u"))));

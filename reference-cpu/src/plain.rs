@@ -19,8 +19,6 @@ mod solve;
 mod sums;
 mod tokens;
 
-pub(crate) use elementwise::unary;
-
 /// Function that runs one node.
 pub(crate) type Definition = fn(&Op, &mut Args<'_>);
 
@@ -31,10 +29,8 @@ pub(crate) fn definition(op: &Op) -> Definition {
         Op::MatMul(_) => matmul::matmul,
         Op::Norm(_) => norm::norm,
         Op::Softmax(_) => softmax::softmax,
-        Op::Unary(_) => elementwise::run_unary,
+        Op::Unary(_) | Op::Scale(_) | Op::Clamp(_) | Op::Glu(_) | Op::Xielu(_) => elementwise::pointwise,
         Op::Binary(_) => elementwise::run_binary,
-        Op::Scale(_) => elementwise::run_scale,
-        Op::Glu(_) => elementwise::run_glu,
         Op::Rope(_) => rows::rope,
         Op::Permute(_) => moves::permute,
         Op::Slice(_) => moves::slice,
@@ -58,8 +54,6 @@ pub(crate) fn definition(op: &Op) -> Definition {
         Op::Im2Col(_) => images::im2col,
         Op::Conv2d(_) => images::conv2d,
         Op::SolveTriangular(_) => solve::solve_triangular,
-        Op::Clamp(_) => elementwise::run_clamp,
-        Op::Xielu(_) => elementwise::run_xielu,
         Op::Sum(_) => sums::sum,
         Op::Cumsum(_) => sums::cumsum,
         Op::Argsort(_) => select::argsort,

@@ -4,32 +4,52 @@
 //! *Results*: the broadcast shape.
 
 use super::describe::{Describe, F32, Output, arity, ensure, floats, shape};
+use crate::elementary::Scalar;
 use crate::tensor::{DType, Tensor};
 
-/// Which operation.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum BinaryKind {
+macro_rules! kinds {
+    ($($(#[$doc:meta])* $variant:ident = $name:literal);+ $(;)?) => {
+        /// Which operation.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+        pub enum BinaryKind { $($(#[$doc])* $variant),+ }
+
+        impl BinaryKind {
+            /// All operations.
+            pub const ALL: &'static [BinaryKind] = &[$(BinaryKind::$variant),+];
+
+            /// Its name in vectors and reports.
+            pub const fn name(self) -> &'static str {
+                match self { $(BinaryKind::$variant => $name),+ }
+            }
+
+            /// The name of its function in shaders.
+            pub const fn function(self) -> &'static str {
+                match self { $(BinaryKind::$variant => concat!("binary_", $name)),+ }
+            }
+        }
+    };
+}
+
+kinds! {
     /// `a + b`.
-    Add,
+    Add = "add";
     /// `a - b`.
-    Sub,
+    Sub = "sub";
     /// `a * b`.
-    Mul,
+    Mul = "mul";
     /// `a / b`.
-    Div,
+    Div = "div";
 }
 
 impl BinaryKind {
-    /// All operations, in the order that shaders number them.
-    pub const ALL: [BinaryKind; 4] = [BinaryKind::Add, BinaryKind::Sub, BinaryKind::Mul, BinaryKind::Div];
-
-    /// Its name in vectors and reports.
-    pub const fn name(self) -> &'static str {
+    /// The operation on two numbers.
+    #[inline(always)]
+    pub fn of<T: Scalar>(self, a: T, b: T) -> T {
         match self {
-            BinaryKind::Add => "add",
-            BinaryKind::Sub => "sub",
-            BinaryKind::Mul => "mul",
-            BinaryKind::Div => "div",
+            BinaryKind::Add => a + b,
+            BinaryKind::Sub => a - b,
+            BinaryKind::Mul => a * b,
+            BinaryKind::Div => a / b,
         }
     }
 }

@@ -7,64 +7,69 @@
 
 use super::describe::{Describe, F32, Output, arity, ensure, floats};
 use super::unary::UnaryKind;
+use crate::elementary::Scalar;
 use crate::tensor::{DType, Tensor};
 
-/// Which activation gates.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum GluKind {
+macro_rules! kinds {
+    ($($(#[$doc:meta])* $variant:ident = $name:literal, $activation:ident);+ $(;)?) => {
+        /// Which activation gates.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+        pub enum GluKind { $($(#[$doc])* $variant),+ }
+
+        impl GluKind {
+            /// All kinds.
+            pub const ALL: &'static [GluKind] = &[$(GluKind::$variant),+];
+
+            /// Its name in vectors and reports.
+            pub const fn name(self) -> &'static str {
+                match self { $(GluKind::$variant => $name),+ }
+            }
+
+            /// The name of its function in shaders.
+            pub const fn function(self) -> &'static str {
+                match self { $(GluKind::$variant => concat!("glu_", $name)),+ }
+            }
+
+            /// The function applied to the gate.
+            pub const fn activation(self) -> UnaryKind {
+                match self { $(GluKind::$variant => UnaryKind::$activation),+ }
+            }
+        }
+    };
+}
+
+kinds! {
     /// SiLU.
-    Swiglu,
+    Swiglu = "swiglu", Silu;
     /// GELU, tanh form.
-    GegluTanh,
+    GegluTanh = "geglu_tanh", GeluTanh;
     /// GELU, erf form.
-    GegluErf,
+    GegluErf = "geglu_erf", GeluErf;
     /// GELU, `x * sigmoid(1.702 x)`.
-    GegluQuick,
+    GegluQuick = "geglu_quick", GeluQuick;
     /// ReLU.
-    Reglu,
+    Reglu = "reglu", Relu;
     /// `x * sigmoid(1.702 x)`, with a limit of 7.
-    SwigluOai,
+    SwigluOai = "swiglu_oai", GeluQuick;
 }
 
 impl GluKind {
-    /// All kinds.
-    pub const ALL: [GluKind; 6] = [
-        GluKind::Swiglu,
-        GluKind::GegluTanh,
-        GluKind::GegluErf,
-        GluKind::GegluQuick,
-        GluKind::Reglu,
-        GluKind::SwigluOai,
-    ];
-
-    /// Its name in vectors and reports.
-    pub const fn name(self) -> &'static str {
-        match self {
-            GluKind::Swiglu => "swiglu",
-            GluKind::GegluTanh => "geglu_tanh",
-            GluKind::GegluErf => "geglu_erf",
-            GluKind::GegluQuick => "geglu_quick",
-            GluKind::Reglu => "reglu",
-            GluKind::SwigluOai => "swiglu_oai",
-        }
-    }
-
-    /// The function applied to the gate.
-    pub const fn activation(self) -> UnaryKind {
-        match self {
-            GluKind::Swiglu => UnaryKind::Silu,
-            GluKind::GegluTanh => UnaryKind::GeluTanh,
-            GluKind::GegluErf => UnaryKind::GeluErf,
-            GluKind::Reglu => UnaryKind::Relu,
-            GluKind::GegluQuick | GluKind::SwigluOai => UnaryKind::GeluQuick,
-        }
-    }
-
     /// Returns the bound that gate and up are clamped to.
     pub const fn limit(self) -> Option<f32> {
         match self {
             GluKind::SwigluOai => Some(7.0),
             GluKind::Swiglu | GluKind::GegluTanh | GluKind::GegluErf | GluKind::GegluQuick | GluKind::Reglu => None,
+        }
+    }
+
+    /// The function of a gate and what it gates.
+    #[inline(always)]
+    pub fn of<T: Scalar>(self, gate: T, up: T) -> T {
+        match self.limit().map(f64::from) {
+            None => self.activation().of(gate) * up,
+            Some(limit) => {
+                self.activation().of(gate.min(T::number(limit))) * (up.clamp(-limit, limit) + T::number(1.0))
+            }
         }
     }
 }

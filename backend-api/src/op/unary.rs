@@ -4,6 +4,7 @@
 //! *Source* of the GELU family: Hendrycks and Gimpel, "Gaussian Error Linear Units", 2016.
 
 use super::describe::{Describe, F32, Output, arity, floats};
+use crate::elementary::Scalar;
 use crate::tensor::{DType, Tensor};
 
 macro_rules! kinds {
@@ -19,6 +20,11 @@ macro_rules! kinds {
             /// Its name in vectors and reports.
             pub const fn name(self) -> &'static str {
                 match self { $(UnaryKind::$variant => $name),+ }
+            }
+
+            /// The name of its function in shaders.
+            pub const fn function(self) -> &'static str {
+                match self { $(UnaryKind::$variant => concat!("unary_", $name)),+ }
             }
 
             /// A range of inputs that shows all of it.
@@ -81,6 +87,54 @@ kinds! {
     /// Nearest integer towards zero.
     Trunc = "trunc", -150.0 .. 150.0;
 }
+
+impl UnaryKind {
+    /// The function of a number.
+    #[inline(always)]
+    pub fn of<T: Scalar>(self, x: T) -> T {
+        let number = T::number;
+        match self {
+            // 1 + tanh(u) = 2 * sigmoid(2u), which loses no digits where tanh is near -1.
+            UnaryKind::GeluTanh => {
+                let cube = number(0.044715) * x.clone() * x.clone() * x.clone();
+                x.clone() * (number(TWICE_ROOT_2_OVER_PI) * (x + cube)).sigmoid()
+            }
+            UnaryKind::GeluErf => {
+                number(0.5) * x.clone() * (number(1.0) + (x * number(std::f64::consts::FRAC_1_SQRT_2)).erf())
+            }
+            UnaryKind::GeluQuick => x.clone() * (number(1.702) * x).sigmoid(),
+            UnaryKind::Silu => x.clone() * x.sigmoid(),
+            UnaryKind::Relu => x.max(number(0.0)),
+            UnaryKind::Sigmoid => x.sigmoid(),
+            UnaryKind::Tanh => x.tanh(),
+            UnaryKind::Exp => x.exp(),
+            UnaryKind::Log => x.log(),
+            UnaryKind::Sqrt => x.sqrt(),
+            UnaryKind::Sin => x.sin(),
+            UnaryKind::Cos => x.cos(),
+            UnaryKind::Abs => x.abs(),
+            UnaryKind::Neg => -x,
+            UnaryKind::Floor => x.floor(),
+            UnaryKind::Ceil => x.ceil(),
+            UnaryKind::Softplus => x.clone().max(number(0.0)) + (-x.abs()).exp().log1p(),
+            UnaryKind::Hardswish => x.clone() * UnaryKind::Hardsigmoid.of(x),
+            UnaryKind::Sign => x.sign(),
+            UnaryKind::Step => x.above(number(0.0), number(1.0), number(0.0)),
+            UnaryKind::Elu => x.clone().above(number(0.0), x.clone(), x.min(number(0.0)).expm1()),
+            UnaryKind::Hardsigmoid => ((x + number(3.0)) / number(6.0)).clamp(0.0, 1.0),
+            UnaryKind::Expm1 => x.expm1(),
+            UnaryKind::Round => {
+                let whole = x.clone().trunc();
+                let rest = (x.clone() - whole.clone()).abs();
+                whole + number(0.5).above(rest, number(0.0), x.sign())
+            }
+            UnaryKind::Trunc => x.trunc(),
+        }
+    }
+}
+
+/// `2 * sqrt(2 / pi)`.
+const TWICE_ROOT_2_OVER_PI: f64 = 1.595_769_121_605_730_7;
 
 /// See the [module page](self).
 #[derive(Debug, Clone, Copy, PartialEq)]

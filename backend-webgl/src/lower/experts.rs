@@ -1,6 +1,6 @@
 //! Mixtures of experts: routing, products with the matrices that ids choose, and their sums.
 
-use super::{Lowering, SEVERAL_NORMS, activation, whole_groups};
+use super::{Lowering, SEVERAL_NORMS, whole_groups};
 use crate::kernel::{Draw, Kernel, Target};
 use backend_api::form::{ExpertsGlu, ExpertsSum};
 use backend_api::op::{Gate, MatMulId, NormKind, Route};
@@ -72,8 +72,7 @@ impl Lowering<'_> {
         let [gates, ups] = o.weights.map(|at| self.inputs[*at].shape.rows());
         let experts = op.gate.experts(gates).min(op.up.experts(ups));
         let mut draw = self.by_ids("matmul_id", x, ids, [*o.x, *o.ids])?.int("x_choices", ids.shape.cols());
-        draw = draw.define("GLU", "").define("ACT", activation(op.kind.activation())).int("experts", experts);
-        draw = draw.define_if(op.kind.limit().is_some(), "LIMITED").float("limit", op.kind.limit().unwrap_or(0.0));
+        draw = draw.define("GLU", "").define("GATED", op.kind.function()).int("experts", experts);
         if let Some(norm) = &op.norm {
             if x.shape.rows() > 1 {
                 return Err(SEVERAL_NORMS.into());

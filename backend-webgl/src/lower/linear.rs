@@ -1,12 +1,11 @@
 //! Products with matrices, and what stands before and after them.
 
-use super::activation::activation;
 use super::{GROUP, Lowering, SEVERAL_NORMS, whole_groups};
 use crate::Tuning;
 use crate::dense::Dense;
 use crate::kernel::{Draw, Kernel, Region, Target};
 use backend_api::form::{Activation, Linear, LinearOperands};
-use backend_api::op::NormKind;
+use backend_api::op::{IDENTITY, NormKind};
 use backend_api::{DType, Shape};
 
 /// With fewer rows of x than this each is multiplied on its own.
@@ -35,7 +34,7 @@ impl Lowering<'_> {
             return Ok(batch(draw).into());
         }
         let blocks = |draw: Draw| Ok(batch(draw.define("DENSE", "").input("src_x", 0, a).input("src_w", 1, b)));
-        self.in_blocks([dim0 * dim1, m, n], blocks, |draw| Ok(draw.define("ACT", "act_none").int("weight_rows", n)))
+        self.in_blocks([dim0 * dim1, m, n], blocks, |draw| Ok(draw.define("ACT", IDENTITY).int("weight_rows", n)))
     }
 
     pub(super) fn linear(&self, op: &Linear) -> Result<Kernel, String> {
@@ -173,9 +172,9 @@ impl Lowering<'_> {
             draw = draw.define("RESIDUAL", "").input("src_residual", *index, self.input(*index)?);
         }
         Ok(match op.activation {
-            Activation::None => draw.define("ACT", "act_none"),
-            Activation::Unary(kind) => draw.define("ACT", activation(kind)),
-            Activation::Glu(kind) => draw.define("GLU", "").define("ACT", activation(kind.activation())),
+            Activation::None => draw.define("ACT", IDENTITY),
+            Activation::Unary(kind) => draw.define("ACT", kind.function()),
+            Activation::Glu(kind) => draw.define("GLU", "").define("ACT", kind.activation().function()),
         })
     }
 }

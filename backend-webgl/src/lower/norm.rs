@@ -1,6 +1,5 @@
 //! Norms of rows and of their heads.
 
-use super::activation::activation;
 use super::{Lowering, by_rows, whole_groups};
 use crate::kernel::{Draw, Kernel, Target};
 use backend_api::form::NormGate;
@@ -43,7 +42,7 @@ impl Lowering<'_> {
             last = last.input("src_beta", 2, self.input(2)?);
         }
         if let Some(NormGate { kind, gate, .. }) = gate {
-            last = last.define("GATE", "").define("ACT", activation(kind.activation()));
+            last = last.define("GATE", "").define("ACT", kind.activation().function());
             last = self.view(last, ("src_z", "z", *gate))?;
         }
         let last = last.scratch("src_mean", 0).scratch("src_factor", 1);

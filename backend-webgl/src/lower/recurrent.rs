@@ -1,9 +1,9 @@
 //! Recurrences along the rows: convolutions and scans, whose states are rewritten.
 
-use super::{Lowering, activation};
+use super::Lowering;
 use crate::kernel::{Draw, Kernel, Source, Target};
 use backend_api::form::{Columns, Conv, Delta, Scan, ScanPlaces};
-use backend_api::op::GatedDeltaNet;
+use backend_api::op::{GatedDeltaNet, IDENTITY, UnaryKind};
 
 /// Rows of a scan whose results are drawn from one state: each goes through those before it once more.
 const SCAN_ROWS: usize = 16;
@@ -30,7 +30,7 @@ impl Lowering<'_> {
         };
         let to = self.dense(state);
         let sums = common(self.draw("short_conv")?)?.input("src_kernel", kernel_at, kernel);
-        let mut sums = self.biased(sums, bias)?.define("ACT", op.activation.map_or("act_none", activation));
+        let mut sums = self.biased(sums, bias)?.define("ACT", op.activation.map_or(IDENTITY, UnaryKind::function));
         if let Some(gate) = op.gate_out {
             sums = self.view(sums.define("GATE_OUT", ""), ("src_gate_out", "gate_out", gate))?;
         }
@@ -102,7 +102,7 @@ impl Lowering<'_> {
             let draw = self.view(common(draw)?, ("src_c", "c", op.c))?.int("n", n);
             let draw = draw.input("src_skip", places.skip, self.input(places.skip)?);
             let Some((kind, gate)) = op.gate else { return Ok(draw) };
-            self.view(draw.define("GATE", "").define("ACT", activation(kind.activation())), ("src_z", "z", gate))
+            self.view(draw.define("GATE", "").define("ACT", kind.activation().function()), ("src_z", "z", gate))
         };
         let rows = self.output(0)?.shape.dim(0);
         self.walk("ssm_scan", [rows, SCAN_ROWS], results, common)

@@ -1,6 +1,6 @@
 // The cap of scores, and which of them count.
 //!include lib/position.wgsl
-//!include lib/tanh.wgsl
+//!function unary_tanh
 
 // A mask hides the keys whose scores it brings down to this.
 const HIDDEN: f32 = -3.0e38;
@@ -8,7 +8,7 @@ const HIDDEN: f32 = -3.0e38;
 // Caps a score; `p.softcap` = 0 means no cap.
 fn capped(score: f32) -> f32 {
     if (p.softcap > 0.0) {
-        return p.softcap * safe_tanh(score / p.softcap);
+        return p.softcap * unary_tanh(score / p.softcap);
     }
     return score;
 }

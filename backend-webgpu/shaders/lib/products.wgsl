@@ -1,5 +1,5 @@
 // What kernels of several rows share: where they find x and the weights, and what follows the products.
-//!include lib/unary.wgsl
+//!function ACT
 
 // The first rows of x and of the weights in a batch. Batches are repeated in place: of B results and A matrices, result i uses
 // matrix i * A / B.

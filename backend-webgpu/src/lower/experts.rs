@@ -203,10 +203,8 @@ pub fn experts_glu(op: &ExpertsGlu, node: &Node<'_>) -> Kernels {
             .flag("GLU", true)
             .flag("CHUNKED", chunked)
             .flag("BIAS", op.bias)
-            .flag("LIMITED", op.kind.limit().is_some())
-            .word("ACT", format!("unary_{}", op.kind.activation().name()))
+            .word("GATED", op.kind.function())
             .u("choices", choices(x.shape, ids.shape))
-            .f("limit", op.kind.limit().unwrap_or(0.0))
             .bind("x", row_type(k), Operand::Input(*o.x), x);
         kernel = matrices(kernel, "w", &op.gate, *o.weights[0], &gates[*gate], node);
         kernel = matrices(kernel, "u", &op.up, *o.weights[1], &ups[*up], node);

@@ -8,7 +8,7 @@ use crate::storage::{Chunk, chunks};
 use crate::tuning::Tuning;
 use backend_api::form::{Activation, Linear, NormAddLinear};
 use backend_api::format::GROUP;
-use backend_api::op::{Norm, NormKind};
+use backend_api::op::{IDENTITY, Norm, NormKind};
 use backend_api::{DType, Products, Shape, Tensor};
 
 /// Groups of a row that a workgroup has in its memory at a time: 9 KiB with the room between them.
@@ -216,9 +216,9 @@ pub fn lower(op: &Linear, node: &Node<'_>, source: &Source<'_>, batch: &Batch) -
         return Err("a norm is fused for one row only; apply it before".into());
     }
     let act = match op.activation {
-        Activation::None => "none",
-        Activation::Unary(kind) => kind.name(),
-        Activation::Glu(kind) => kind.activation().name(),
+        Activation::None => IDENTITY,
+        Activation::Unary(kind) => kind.function(),
+        Activation::Glu(kind) => kind.activation().function(),
     };
     let all = chunks(w.dtype, &w.shape, &node.limits).map_err(|e| e.to_string())?;
     // A dense b has all its batches in one chunk; columns are those of one matrix.
@@ -264,7 +264,7 @@ pub fn lower(op: &Linear, node: &Node<'_>, source: &Source<'_>, batch: &Batch) -
             .flag("GLU", glu)
             .flag("BIAS", op.bias)
             .flag("RESIDUAL", op.residual)
-            .word("ACT", format!("unary_{act}"))
+            .word("ACT", act)
             .u("k", k)
             .u("count", s.count)
             .u("first", s.first)

@@ -4,7 +4,7 @@ use super::linear::shared;
 use super::{Node, grid, literal};
 use crate::kernel::Kernel;
 use backend_api::form::{Columns, Conv, Delta, Scan, ScanPlaces};
-use backend_api::op::GatedDeltaNet;
+use backend_api::op::{GatedDeltaNet, IDENTITY};
 
 type Kernels = Result<Vec<Kernel>, String>;
 
@@ -25,7 +25,7 @@ pub fn short_conv(node: &Node<'_>) -> Kernels {
 pub fn conv(op: &Conv, node: &Node<'_>) -> Kernels {
     let (out, (kernel_at, bias)) = (node.outputs[0], op.places(node.inputs.len()));
     let (rows, cols, taps) = (out.shape.dim(0), out.shape.cols(), node.inputs[kernel_at]);
-    let act = op.activation.map_or("none", |kind| kind.name());
+    let act = op.activation.map_or(IDENTITY, |kind| kind.function());
     let gates = [("BEFORE", "gate", op.gate), ("AFTER", "gate_out", op.gate_out)];
     let gates = gates.into_iter().filter_map(|(word, name, columns)| Some((word, name, columns?)));
     let all: Vec<View> = [("X", "x", op.x)].into_iter().chain(gates).collect();
@@ -34,7 +34,7 @@ pub fn conv(op: &Conv, node: &Node<'_>) -> Kernels {
         .flag("GATE", op.gate.is_some())
         .flag("GATE_OUT", op.gate_out.is_some())
         .word("TAPS", literal(taps.shape.cols()))
-        .word("ACT", format!("unary_{act}"))
+        .word("ACT", act)
         .u("rows", rows)
         .u("cols", cols);
     let dispatch = node.each_apart(dispatch, rows);
@@ -94,7 +94,7 @@ pub fn scan(op: &Scan, places: ScanPlaces, node: &Node<'_>) -> Kernels {
         .u("decays", a.shape.cols());
     let mut all = vec![("X", "x", op.x), ("DT", "dt", op.dt), ("B", "b", op.b), ("C", "c", op.c)];
     if let Some((kind, gate)) = op.gate {
-        kernel = kernel.flag("GATE", true).word("ACT", format!("unary_{}", kind.activation().name()));
+        kernel = kernel.flag("GATE", true).word("ACT", kind.activation().function());
         all.push(("Z", "z", gate));
     }
     let kernel = biased(views(kernel, node, &all), places.bias, node);

@@ -3,11 +3,9 @@
 use super::recurrent::views;
 use super::{Node, grid};
 use crate::kernel::Kernel;
+use backend_api::Op;
 use backend_api::form::NormGate;
-use backend_api::op::{
-    Binary, BinaryKind, Clamp, Concat, Glu, Masking, Norm, NormKind, Pad, Permute, Scale, Set, Slice, Softmax, Tri,
-    Unary, Xielu,
-};
+use backend_api::op::{Binary, Concat, Masking, Norm, NormKind, Pad, Permute, Set, Slice, Softmax, Tri};
 
 type Kernels = Result<Vec<Kernel>, String>;
 
@@ -42,51 +40,26 @@ pub fn sunk(kernel: Kernel, place: Option<usize>, node: &Node<'_>) -> Kernel {
     }
 }
 
-pub fn unary(op: &Unary, node: &Node<'_>) -> Kernels {
-    let (x, out) = (node.inputs[0], node.outputs[0]);
-    let kernel = elementwise(node, "unary", out.shape.len()).word("ACT", format!("unary_{}", op.kind.name()));
-    Ok(vec![kernel.input("x", 0, x).output("out", 0, out)])
-}
-
-pub fn scale(op: &Scale, node: &Node<'_>) -> Kernels {
-    let (x, out) = (node.inputs[0], node.outputs[0]);
-    let kernel = elementwise(node, "scale", out.shape.len()).f("factor", op.factor).f("bias", op.bias);
-    Ok(vec![kernel.input("x", 0, x).output("out", 0, out)])
-}
-
-pub fn clamp(op: &Clamp, node: &Node<'_>) -> Kernels {
-    let (x, out) = (node.inputs[0], node.outputs[0]);
-    let kernel = elementwise(node, "clamp", out.shape.len()).f("lo", op.lo).f("hi", op.hi);
-    Ok(vec![kernel.input("x", 0, x).output("out", 0, out)])
-}
-
-pub fn xielu(op: &Xielu, node: &Node<'_>) -> Kernels {
-    let (x, out) = (node.inputs[0], node.outputs[0]);
-    let kernel = elementwise(node, "xielu", out.shape.len())
-        .f("positive", op.positive)
-        .f("negative", op.negative)
-        .f("linear", op.linear)
-        .f("eps", op.eps);
-    Ok(vec![kernel.input("x", 0, x).output("out", 0, out)])
-}
-
-pub fn glu(op: &Glu, node: &Node<'_>) -> Kernels {
+/// An operator whose elements are functions of those at the same place.
+pub fn pointwise(op: &Op, node: &Node<'_>) -> Kernels {
     let out = node.outputs[0];
-    let kernel = elementwise(node, "glu", out.shape.len())
-        .flag("LIMITED", op.kind.limit().is_some())
-        .word("ACT", format!("unary_{}", op.kind.activation().name()))
-        .f("limit", op.kind.limit().unwrap_or(0.0));
-    Ok(vec![kernel.input("gate", 0, node.inputs[0]).input("up", 1, node.inputs[1]).output("out", 0, out)])
+    let function = op.function().ok_or("it is no function of elements")?;
+    let mut kernel = elementwise(node, "pointwise", out.shape.len()).word("ELEMENT", function);
+    for (name, value) in op.parameters() {
+        kernel = kernel.f(name, value);
+    }
+    kernel = kernel.input("x", 0, node.inputs[0]);
+    if let Some(second) = node.inputs.get(1) {
+        kernel = kernel.flag("PAIR", true).input("y", 1, second);
+    }
+    Ok(vec![kernel.output("out", 0, out)])
 }
 
 pub fn binary(op: &Binary, node: &Node<'_>) -> Kernels {
     let (a, b, out) = (node.inputs[0], node.inputs[1], node.outputs[0]);
-    let operator = match op.kind {
-        BinaryKind::Add => "+",
-        BinaryKind::Sub => "-",
-        BinaryKind::Mul => "*",
-        BinaryKind::Div => "/",
-    };
+    if a.shape.dims4() == b.shape.dims4() {
+        return pointwise(&Op::Binary(*op), node);
+    }
     // A dimension of 1 is repeated: its stride is 0.
     let repeated = |dims: [usize; 4]| {
         let mut steps = strides(dims);
@@ -94,7 +67,7 @@ pub fn binary(op: &Binary, node: &Node<'_>) -> Kernels {
         steps
     };
     let kernel = elementwise(node, "binary", out.shape.len())
-        .word("OPERATOR", operator)
+        .word("ELEMENT", op.kind.function())
         .u4("dim", out.shape.dims4())
         .u4("a_step", repeated(a.shape.dims4()))
         .u4("b_step", repeated(b.shape.dims4()));
@@ -174,7 +147,7 @@ pub fn norm(op: &Norm, node: &Node<'_>) -> Kernels {
 }
 
 pub fn norm_gate(op: &NormGate, node: &Node<'_>) -> Kernels {
-    let act = format!("unary_{}", op.kind.activation().name());
+    let act = op.kind.activation().function();
     let kernel = normed(&op.norm, node).flag("GATE", true).word("ACT", act).u("heads", op.norm.heads);
     Ok(vec![views(kernel, node, &[("Z", "z", op.gate)]).output("out", 0, node.outputs[0])])
 }

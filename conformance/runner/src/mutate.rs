@@ -10,6 +10,8 @@ use anygpu_conformance::variants::Variant;
 use anyhow::{Context, Result, bail};
 use backend_api::case::Case;
 use backend_api::compare::Values;
+use backend_api::elementary::Language;
+use backend_api::op::{function, functions};
 use backend_api::run::{NativeHost, OVERRUN};
 use backend_api::testing::ShaderPatch;
 use backend_api::{Backend, Error};
@@ -21,7 +23,10 @@ use table::Mutation;
 type Expected = Vec<(Case, Vec<Values>)>;
 /// Mutations by the variant that they are made in.
 pub type Tables = &'static [(&'static str, &'static [Mutation])];
-type Files = Vec<(&'static str, &'static str)>;
+type Files = Vec<(&'static str, String)>;
+
+/// The name that mutations have for what is printed for shaders, which no file has.
+const FUNCTIONS: &str = "functions";
 
 /// All mutations.
 pub fn tables() -> Tables {
@@ -42,10 +47,8 @@ pub fn tables() -> Tables {
 /// True if every file has a mutation and all were noticed.
 pub fn run(candidates: &[&Variant], op: Option<&str>, share: Share) -> Result<bool> {
     let of_backend = |name: &str| tables().iter().filter(|(variant, _)| variant.starts_with(name)).collect::<Vec<_>>();
-    let backends: [(_, Files); 2] = [
-        (of_backend("webgpu"), backend_webgpu::shader_files().collect()),
-        (of_backend("webgl"), backend_webgl::shader_files().collect()),
-    ];
+    let backends: [(_, Files); 2] =
+        [(of_backend("webgpu"), files(Language::Wgsl)), (of_backend("webgl"), files(Language::Glsl))];
     let mut expected = HashMap::new();
     let (mut noticed, mut failed, mut skipped) = (0, 0, 0);
     for (tables, files) in &backends {
@@ -88,6 +91,17 @@ pub fn run(candidates: &[&Variant], op: Option<&str>, share: Share) -> Result<bo
     }
     println!("{noticed} passed, {failed} failed, {skipped} skipped");
     Ok(failed == 0 && noticed + skipped > 0)
+}
+
+/// The shaders of a language: files, and the functions that are printed.
+fn files(language: Language) -> Files {
+    let own = |(name, text): (&'static str, &str)| (name, text.to_owned());
+    let files = match language {
+        Language::Wgsl => backend_webgpu::shader_files().map(own).collect::<Vec<_>>(),
+        Language::Glsl => backend_webgl::shader_files().map(own).collect(),
+    };
+    let printed = functions().filter_map(|op| function(op.function()?, language)).collect();
+    files.into_iter().chain([(FUNCTIONS, printed)]).collect()
 }
 
 /// Otherwise the mutation would break more than it says, or nothing.
@@ -151,8 +165,7 @@ mod tests {
 
     #[test]
     fn every_mutation_is_in_its_file_only_and_every_file_has_one() {
-        let webgpu: Files = backend_webgpu::shader_files().collect();
-        let webgl: Files = backend_webgl::shader_files().collect();
+        let [webgpu, webgl] = [Language::Wgsl, Language::Glsl].map(files);
         for (variant, mutations) in tables() {
             let files = if variant.starts_with("webgpu") { &webgpu } else { &webgl };
             for mutation in *mutations {

@@ -2,9 +2,10 @@
 
 use super::Needs;
 use super::lanes::{Lanes, Work};
-use super::math::{accumulate, dot, exp};
+use super::math::{accumulate, dot};
 use crate::args::Args;
 use crate::threads::{for_each_part, parts};
+use backend_api::elementary::Scalar;
 use backend_api::op::{Attention, HIDDEN};
 use backend_api::{Form, Op, StepParams, Tensor};
 
@@ -95,10 +96,10 @@ impl Work for Part<'_> {
                 max = max.max(*score);
             }
             out.fill(0.0);
-            let mut sum = sink.map_or(0.0, |sink| exp(sink - max));
+            let mut sum = sink.map_or(0.0, |sink| Scalar::exp(sink - max));
             for (score, j) in scores.iter().zip(start..) {
                 // An exponential is never 0.
-                let weight = if *score == f32::NEG_INFINITY { 0.0 } else { exp(score - max) };
+                let weight = if *score == f32::NEG_INFINITY { 0.0 } else { Scalar::exp(score - max) };
                 sum += weight;
                 accumulate(lanes, out, weight, &v[(j * op.n_head_kv + g) * dv..][..dv]);
             }

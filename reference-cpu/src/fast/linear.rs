@@ -5,7 +5,7 @@
 use super::Needs;
 use super::ints::{self, TILE_X, size_of_groups};
 use super::lanes::{Instructions, Lanes, Work};
-use super::math::{activate, dot};
+use super::math::dot;
 use super::pairs::{Cut, Pairs, Part};
 use super::panels;
 use crate::args::{Args, Operand, WHOLE};
@@ -131,7 +131,7 @@ pub(super) fn linear(form: &Form, args: &mut Args<'_>) {
     let tail = Tail { bias, residual, n, cols };
     match op.activation {
         Activation::None => product.run(args, &Each(tail, |x| x)),
-        Activation::Unary(kind) => product.run(args, &Each(tail, |x| activate(kind, x))),
+        Activation::Unary(kind) => product.run(args, &Each(tail, |x| kind.of(x))),
         Activation::Glu(kind) => product.run(args, &Gated(tail, kind.activation())),
     }
 }
@@ -190,7 +190,7 @@ impl Pairs for Gated<'_> {
 
     #[inline(always)]
     fn results(&self, i: usize, p: usize, [gate, up]: [f32; 2], mut put: impl FnMut(usize, f32)) {
-        let y = activate(self.1, self.0.biased(p, gate)) * self.0.biased(p + self.0.cols, up);
+        let y = self.1.of(self.0.biased(p, gate)) * self.0.biased(p + self.0.cols, up);
         put(p, self.0.end(i, p, y));
     }
 }

@@ -1,6 +1,5 @@
 //! Recurrences along the rows. States are rounded to f32 after each row, so that steps of any rows give the same.
 
-use super::unary;
 use crate::args::Args;
 use backend_api::op::UnaryKind;
 use backend_api::{Op, Tensor};
@@ -17,7 +16,7 @@ pub(super) fn ssm_scan(_: &Op, args: &mut Args<'_>) {
     for (i, y) in y.chunks_exact_mut(d).enumerate().take(rows) {
         for (j, (y, state)) in y.iter_mut().zip(state.chunks_exact_mut(n)).enumerate() {
             let (head, x) = (j / head_dim, f64::from(x[i * d + j]));
-            let pace = unary(UnaryKind::Softplus, f64::from(dt[i * heads + head]));
+            let pace = UnaryKind::Softplus.of(f64::from(dt[i * heads + head]));
             let mix = i * mixes + head / group_heads * n;
             let decay = |k: usize| (pace * f64::from(a[head * decays + k])).exp();
             let alike = (decays == 1).then(|| decay(0));

@@ -203,7 +203,7 @@ fn unary(draw: &mut Draw<'_>) -> Case {
 }
 
 fn binary(draw: &mut Draw<'_>) -> Case {
-    let (kind, whole) = (draw.pick(&BinaryKind::ALL), draw.dims(1..=4, 200));
+    let (kind, whole) = (draw.pick(BinaryKind::ALL), draw.dims(1..=4, 200));
     // Of each dimension at least one operand has all.
     let (mut a, mut b) = (whole.clone(), whole.clone());
     for axis in 0..whole.len() {
@@ -225,7 +225,7 @@ fn scale(draw: &mut Draw<'_>) -> Case {
 }
 
 fn glu(draw: &mut Draw<'_>) -> Case {
-    let (kind, dims) = (draw.pick(&GluKind::ALL), wide(draw));
+    let (kind, dims) = (draw.pick(GluKind::ALL), wide(draw));
     case(Glu { kind }, once(), |o| vec![o.filled(&dims, Fill::Uniform(-150.0, 150.0)), o.input(&dims)])
 }
 
@@ -365,7 +365,7 @@ fn weighted_sum(draw: &mut Draw<'_>) -> Case {
 fn experts_glu(draw: &mut Draw<'_>) -> Case {
     let (t, u, (gate, n), (format, k)) = (draw.size(6), draw.size(4), matrices(draw), packed(draw, 300));
     let norm = draw.pick(&[None, Some(NormKind::Rms)]).map(|kind| Norm { kind, eps: 1e-5, heads: 1 });
-    let (bias, kind, k) = (draw.chance(), draw.pick(&GluKind::ALL), NARROWEST + k);
+    let (bias, kind, k) = (draw.chance(), draw.pick(GluKind::ALL), NARROWEST + k);
     let op = ExpertsGlu { norm, gate, up: gate, bias, kind };
     case(op, StepParams::at(0, t as u32), |o| {
         let mut operands = vec![o.input(&[t, k])];

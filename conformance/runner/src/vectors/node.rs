@@ -80,7 +80,7 @@ impl Operator {
                 Unary { kind: found.ok_or_else(|| unknown("elementwise function", &kind))? }.into()
             }
             Operator::Binary { kind } => {
-                let found = BinaryKind::ALL.into_iter().find(|k| k.name() == kind);
+                let found = BinaryKind::ALL.iter().copied().find(|k| k.name() == kind);
                 Binary { kind: found.ok_or_else(|| unknown("elementwise operation", &kind))? }.into()
             }
             Operator::Scale { factor, bias } => Scale { factor, bias }.into(),

@@ -130,12 +130,12 @@ fn translate(op: &str, params: &Map<String, Value>, mut inputs: Vec<Array>) -> R
         }
         "binary" => {
             let kind = text(params, "kind")?;
-            let kind = BinaryKind::ALL.into_iter().find(|k| k.name() == kind);
+            let kind = BinaryKind::ALL.iter().copied().find(|k| k.name() == kind);
             Binary { kind: kind.context("unknown binary kind")? }.into()
         }
         "glu" => {
             let kind = text(params, "kind")?;
-            let kind = GluKind::ALL.into_iter().find(|k| k.name() == kind);
+            let kind = GluKind::ALL.iter().copied().find(|k| k.name() == kind);
             Glu { kind: kind.context("unknown glu kind")? }.into()
         }
         "get_rows" => GetRows { index: Index::Ids }.into(),

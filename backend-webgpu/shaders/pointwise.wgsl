@@ -1,5 +1,5 @@
-// A parabola above zero, an exponential below, and a line for both.
-//!include lib/unary.wgsl
+// ELEMENT of the elements at one place: of one operand or, with PAIR, of two.
+//!function ELEMENT
 
 @compute @workgroup_size(WG)
 fn main(
@@ -12,8 +12,10 @@ fn main(
     if (i >= p.len) {
         return;
     }
-    let value = x[i];
-    let above = p.positive * value * value;
-    let below = p.negative * (unary_expm1(min(value, p.eps)) - value);
-    out[i] = select(below, above, value > 0.0) + p.linear * value;
+//!if PAIR
+    out[i] = ELEMENT(x[i], y[i]);
+//!else
+    let alone = x[i];
+    out[i] = ELEMENT(alone);
+//!end
 }
