@@ -10,6 +10,7 @@ mod argmax_append;
 mod attention;
 mod attention_linear;
 mod binary;
+mod chain;
 mod concat;
 mod conv;
 mod delta;
@@ -128,6 +129,7 @@ pub fn all() -> Vec<Case> {
         self_attention::cases(),
         embed::cases(),
         argmax_append::cases(),
+        chain::cases(),
         linear_qkv::cases(),
         experts_glu::cases(),
         experts_sum::cases(),

@@ -19,23 +19,24 @@ pub fn cover(
     supports: &dyn Fn(&Graph, &Cover) -> Result<(), Unsupported>,
 ) -> Result<Vec<Cover>, Error> {
     let links = Links::new(graph);
-    let mut taken = vec![false; graph.nodes().len()];
     let mut covers = Vec::new();
     for matcher in matchers {
-        for at in 0..taken.len() {
-            if taken[at] {
+        for at in 0..graph.nodes().len() {
+            if links.is_taken(at) {
                 continue;
             }
             let fits = |found: &Cover| {
-                found.nodes.iter().all(|at| !taken[*at]) && runs_last(&links, found) && supports(graph, found).is_ok()
+                found.nodes.iter().all(|at| !links.is_taken(*at))
+                    && runs_last(&links, found)
+                    && supports(graph, found).is_ok()
             };
             if let Some(found) = matcher(&links, at).into_iter().find(fits) {
-                found.nodes.iter().for_each(|at| taken[*at] = true);
+                found.nodes.iter().for_each(|at| links.take(*at));
                 covers.push(found);
             }
         }
     }
-    let needed = needed(graph, &taken, &covers);
+    let needed = needed(&links, &covers);
     let mut refused = Vec::new();
     for (at, node) in graph.nodes().iter().enumerate().filter(|(at, _)| needed[*at]) {
         let (inputs, outputs) = (node.inputs.clone(), node.outputs.clone());
@@ -69,14 +70,15 @@ fn runs_last(links: &Links<'_>, cover: &Cover) -> bool {
 }
 
 /// The nodes that are not taken and whose results somebody needs: covers, the caller, or other such nodes.
-fn needed(graph: &Graph, taken: &[bool], covers: &[Cover]) -> Vec<bool> {
+fn needed(links: &Links<'_>, covers: &[Cover]) -> Vec<bool> {
+    let graph = links.graph();
     let mut wanted: Vec<bool> = graph.tensors().map(|(_, tensor)| tensor.kind != Kind::Temporary).collect();
     for id in covers.iter().flat_map(|cover| &cover.inputs) {
         wanted[id.index()] = true;
     }
-    let mut needed = vec![false; taken.len()];
+    let mut needed = vec![false; graph.nodes().len()];
     for (at, node) in graph.nodes().iter().enumerate().rev() {
-        if !taken[at] && node.outputs.iter().any(|id| wanted[id.index()]) {
+        if !links.is_taken(at) && node.outputs.iter().any(|id| wanted[id.index()]) {
             needed[at] = true;
             node.inputs.iter().for_each(|id| wanted[id.index()] = true);
         }

@@ -382,13 +382,19 @@ impl Language {
             Language::Glsl => format!("vec4 {name}"),
         };
         let parameters = parameters.iter().map(parameter).collect::<Vec<_>>().join(", ");
-        let (mut uses, mut text) = (HashMap::new(), String::new());
-        count(expression, &mut uses);
-        let result = self.print(expression, &mut Printer { uses, named: HashMap::new(), text: &mut text });
+        let (text, result) = self.lines(expression);
         match self {
             Language::Wgsl => format!("fn {name}({parameters}) -> f32 {{\n{text}    return {result};\n}}\n"),
             Language::Glsl => format!("vec4 {name}({parameters}) {{\n{text}    return {result};\n}}\n"),
         }
+    }
+
+    /// The lines that compute what an expression has several times, and the rest of it.
+    pub fn lines(self, expression: &Expr) -> (String, String) {
+        let (mut uses, mut text) = (HashMap::new(), String::new());
+        count(expression, &mut uses);
+        let result = self.print(expression, &mut Printer { uses, named: HashMap::new(), text: &mut text });
+        (text, result)
     }
 
     fn print(self, expression: &Expr, to: &mut Printer<'_>) -> String {

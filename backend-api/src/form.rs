@@ -5,6 +5,7 @@
 
 pub mod argmax_append;
 pub mod attention_linear;
+pub mod chain;
 pub mod columns;
 pub mod conv;
 pub mod delta;
@@ -23,6 +24,7 @@ pub mod self_attention;
 
 pub use argmax_append::ArgMaxAppend;
 pub use attention_linear::AttentionLinear;
+pub use chain::Chain;
 pub use columns::Columns;
 pub use conv::Conv;
 pub use delta::Delta;
@@ -124,6 +126,8 @@ forms! {
     Embed = "embed",
     /// Argmax, append to the token history.
     ArgMaxAppend = "argmax_append",
+    /// Whatever is left of functions of elements, with slices and transpositions between them.
+    Chain = "chain",
 }
 
 impl<T> From<T> for Form

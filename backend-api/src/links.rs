@@ -3,19 +3,22 @@
 use crate::graph::{Graph, Node, TensorId};
 use crate::op::Op;
 use crate::tensor::{Kind, Tensor};
+use std::cell::Cell;
 
 /// A graph with the makers and users of its tensors.
 pub struct Links<'g> {
     graph: &'g Graph,
     users: Vec<Vec<usize>>,
     makers: Vec<Option<usize>>,
+    taken: Vec<Cell<bool>>,
 }
 
 impl<'g> Links<'g> {
     /// Looks at every node once.
     pub fn new(graph: &'g Graph) -> Links<'g> {
         let count = graph.tensors().len();
-        let mut links = Links { graph, users: vec![Vec::new(); count], makers: vec![None; count] };
+        let taken = vec![Cell::new(false); graph.nodes().len()];
+        let mut links = Links { graph, users: vec![Vec::new(); count], makers: vec![None; count], taken };
         for (at, node) in graph.nodes().iter().enumerate() {
             for id in &node.inputs {
                 // A node that uses a tensor twice is two users.
@@ -41,6 +44,16 @@ impl<'g> Links<'g> {
     /// A tensor.
     pub fn tensor(&self, id: TensorId) -> &'g Tensor {
         self.graph.tensor(id)
+    }
+
+    /// Marks a node as covered.
+    pub(crate) fn take(&self, at: usize) {
+        self.taken[at].set(true);
+    }
+
+    /// Whether something covers a node already.
+    pub fn is_taken(&self, at: usize) -> bool {
+        self.taken[at].get()
     }
 
     /// The nodes that use a tensor, in order; those that use it twice are listed twice.

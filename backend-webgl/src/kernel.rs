@@ -77,6 +77,8 @@ pub(crate) struct Draw {
     pub(crate) shader: &'static str,
     /// Preprocessor definitions.
     pub(crate) defines: Vec<(&'static str, &'static str)>,
+    /// Words of the file that are replaced.
+    pub(crate) words: Vec<(&'static str, String)>,
     /// Constants, in the order of the uniform block.
     pub(crate) params: Vec<(String, Word)>,
     /// Dense operands with the names that shaders give them.
@@ -114,6 +116,7 @@ impl Draw {
         Draw {
             shader,
             defines: Vec::new(),
+            words: Vec::new(),
             params: Vec::new(),
             dense: Vec::new(),
             states: Vec::new(),
@@ -199,7 +202,12 @@ impl Draw {
         self
     }
 
-    pub(crate) fn float(mut self, name: &'static str, value: f32) -> Draw {
+    pub(crate) fn word(mut self, name: &'static str, text: String) -> Draw {
+        self.words.push((name, text));
+        self
+    }
+
+    pub(crate) fn float(mut self, name: impl Into<String>, value: f32) -> Draw {
         self.params.push((name.into(), Word::Float(value)));
         self
     }

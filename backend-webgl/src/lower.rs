@@ -15,7 +15,8 @@ use crate::dense::Dense;
 use crate::kernel::{Draw, Kernel, Target};
 use crate::{Layout, Tuning};
 use backend_api::form::{
-    ArgMaxAppend, Conv, Delta, Embed, ExpertsGlu, ExpertsSum, Linear, NormAdd, NormGate, QkvAppend, Scan, SelfAttention,
+    ArgMaxAppend, Chain, Conv, Delta, Embed, ExpertsGlu, ExpertsSum, Linear, NormAdd, NormGate, QkvAppend, Scan,
+    SelfAttention,
 };
 use backend_api::op::{Append, At, Concat, GetRows, Index, Masking, Permute, Softmax, TopK};
 use backend_api::{Cover, DType, Form, Graph, Kind, Matcher, Op, Tensor, TensorId, Unsupported};
@@ -37,6 +38,7 @@ pub(crate) const MATCHERS: &[Matcher] = &[
     NormAdd::matcher,
     Embed::matcher,
     ArgMaxAppend::matcher,
+    Chain::matcher,
 ];
 
 /// The kernel of a cover.
@@ -131,6 +133,7 @@ impl<'a> Lowering<'a> {
                 let draw = Draw::append("argmax", Target::Output(0), &history, At::Next, 1, 1);
                 self.argmax(draw, 1)
             }
+            Form::Chain(op) => self.chain(op),
             Form::LinearQkv(_) | Form::AttentionLinear(_) | Form::NormAddLinear(_) => {
                 Err("its parts are drawn one after the other".into())
             }

@@ -22,7 +22,7 @@ macro_rules! sources {
 }
 
 sources! {
-    "append", "argmax", "argmax_chunks", "attention", "attention_scores", "binary", "block", "codec/f16", "codec/levels", "coded",
+    "append", "argmax", "argmax_chunks", "attention", "attention_scores", "binary", "block", "chain", "codec/f16", "codec/levels", "coded",
     "columns", "concat", "decode", "dense", "elements", "embed", "epilogue", "experts", "experts_sum", "finite", "format/digits", "format/entries",
     "format/floats", "format/grid", "format/levels", "format/linear", "format/scales", "format/trits", "frame", "gated_delta_net", "get_rows",
     "group", "group_lanes", "halves", "head_factors", "head_stats", "kv_append", "linear", "linear_block", "linear_join", "linear_sum",
@@ -184,5 +184,6 @@ pub(crate) fn assemble(draw: &Draw, layout: Layout, [fold, weight_fold]: [&Fold;
         shader.line(&format!("layout(std140) uniform Codebook{i} {{\n    uvec4 {name}[{texels}];\n}};"));
     }
     shader.include(&format!("{}.glsl", draw.shader))?;
-    Ok(shader.finish(&[]))
+    let words: Vec<(&str, &str)> = draw.words.iter().map(|(name, text)| (*name, text.as_str())).collect();
+    Ok(shader.finish(&words))
 }

@@ -20,7 +20,7 @@ use crate::shader::SUBGROUPS;
 use crate::storage::Limits;
 use crate::tuning::Tuning;
 use backend_api::form::{
-    ArgMaxAppend, AttentionLinear, Conv, Delta, Embed, ExpertsGlu, ExpertsSum, Linear, LinearQkv, NormAdd,
+    ArgMaxAppend, AttentionLinear, Chain, Conv, Delta, Embed, ExpertsGlu, ExpertsSum, Linear, LinearQkv, NormAdd,
     NormAddLinear, NormGate, QkvAppend, Scan,
 };
 use backend_api::op::{At, Index};
@@ -45,6 +45,7 @@ pub const MATCHERS: &[Matcher] = &[
     NormAdd::matcher,
     Embed::matcher,
     ArgMaxAppend::matcher,
+    Chain::matcher,
 ];
 
 /// Node to lower, with what its kernels depend on.
@@ -157,6 +158,7 @@ fn lower(form: &Form, node: &Node<'_>) -> Result<Vec<Kernel>, Unsupported> {
         Form::SelfAttention(_) => Err("one dispatch cannot read the caches that it appends to".into()),
         Form::Embed(_) => rows::embed(node),
         Form::ArgMaxAppend(_) => choice::argmax_append(node),
+        Form::Chain(op) => wise::chain(op, node),
         Form::LinearQkv(op) => decode::linear_qkv(op, node),
         Form::AttentionLinear(op) => decode::attention_linear(op, node),
         Form::ExpertsGlu(op) => experts::experts_glu(op, node),

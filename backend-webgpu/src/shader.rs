@@ -18,7 +18,7 @@ macro_rules! files {
 }
 
 files! {
-    "append", "argmax", "attention", "attention_join", "attention_split", "attention_tile", "binary", "concat", "embed", "experts_plan", "experts_sum", "experts_tile", "gated_delta_net",
+    "append", "argmax", "attention", "attention_join", "attention_split", "attention_tile", "binary", "chain", "concat", "embed", "experts_plan", "experts_sum", "experts_tile", "gated_delta_net",
     "get_rows", "linear_block", "linear_bytes", "linear_large", "linear_qkv", "linear_tile", "linear_vec", "linear_wide", "matmul_id", "norm", "pad", "penalize", "permute", "pick", "pointwise", "qkv_append", "qkv_heads",
     "rope", "route", "rows_bytes", "rows_ready", "sample", "short_conv", "slice", "softmax", "ssm_scan", "top_k", "weighted_sum",
     "conv2d", "im2col", "resize", "solve_triangular",

@@ -103,7 +103,7 @@ impl Drop for Picture {
 mod tests {
     use super::*;
     use crate::{Layout, Options, Tile as Place, WebGl};
-    use backend_api::op::{Unary, UnaryKind};
+    use backend_api::op::MatMul;
     use backend_api::{Backend, DType, Graph, Part, StepParams, StorageDesc};
     use std::cell::RefCell;
 
@@ -139,8 +139,10 @@ mod tests {
             let webgl = WebGl::open(Options { layout, ..Options::default() }).unwrap();
             let mut graph = Graph::new();
             let mut x = graph.input("x", &[3, 5], DType::F32).unwrap();
+            // A product with this changes the signs alone, and is a draw by itself.
+            let minus = graph.input("minus", &[5, 5], DType::F32).unwrap();
             for _ in 0..KERNELS {
-                x = graph.push(Unary { kind: UnaryKind::Neg }, &[x]).unwrap();
+                x = graph.push(MatMul, &[x, minus]).unwrap();
             }
             graph.output(x, "y").unwrap();
             let plan = webgl.plan(graph).unwrap();
@@ -149,6 +151,8 @@ mod tests {
             let mut program = webgl.compile(&plan, &storages).unwrap();
             let values: Vec<f32> = (0..15).map(|i| (i as f32 - 7.0) * 10f32.powi(i % 5 - 2)).collect();
             webgl.write(storages[0], 0, bytemuck::cast_slice(&values)).unwrap();
+            let minus: Vec<f32> = (0..25).map(|i| if i % 6 == 0 { -1.0 } else { 0.0 }).collect();
+            webgl.write(storages[1], 0, bytemuck::cast_slice(&minus)).unwrap();
 
             // A picture has a line of tiles of 5 x 3 texels, and above them what shows the last two rows, one texel apart.
             let picture = Rc::new(webgl.picture(40, 8).unwrap());

@@ -2,10 +2,13 @@
 
 use super::recurrent::views;
 use super::{Node, grid};
-use crate::kernel::Kernel;
+use crate::kernel::{Kernel, Value};
 use backend_api::Op;
-use backend_api::form::NormGate;
+use backend_api::elementary::{Expr, Language};
+use backend_api::form::chain::{self, View};
+use backend_api::form::{Chain, NormGate};
 use backend_api::op::{Binary, Concat, Masking, Norm, NormKind, Pad, Permute, Set, Slice, Softmax, Tri};
+use std::cell::RefCell;
 
 type Kernels = Result<Vec<Kernel>, String>;
 
@@ -53,6 +56,47 @@ pub fn pointwise(op: &Op, node: &Node<'_>) -> Kernels {
         kernel = kernel.flag("PAIR", true).input("y", 1, second);
     }
     Ok(vec![kernel.output("out", 0, out)])
+}
+
+/// The names of a chain's operands.
+const OPERANDS: [&str; chain::OPERANDS] = ["x0", "x1", "x2", "x3", "x4", "x5"];
+
+/// Whatever functions of elements follow each other. An operand's elements are found by strides, unless they are those of the
+/// result.
+pub fn chain(op: &Chain, node: &Node<'_>) -> Kernels {
+    let out = node.outputs[0];
+    let (whole, params) = (View::of(out.shape.dims4()), RefCell::new(Vec::new()));
+    let unsigned = |name: String, value: usize| params.borrow_mut().push((name, Value::U(value as u32)));
+    let mut views = 0;
+    let mut operand = |place: usize, view: View| {
+        let name = OPERANDS[place];
+        if view == whole && node.inputs[place].shape.len() == out.shape.len() {
+            return Expr::name(format!("{name}[i]"));
+        }
+        let own = views;
+        views += 1;
+        unsigned(format!("at{own}"), view.at);
+        let mut index = format!("p.at{own}");
+        for (axis, stride) in view.strides.into_iter().enumerate().filter(|(_, stride)| *stride > 0) {
+            unsigned(format!("step{own}_{axis}"), stride);
+            index += &format!(" + d{axis} * p.step{own}_{axis}");
+        }
+        Expr::name(format!("{name}[{index}]"))
+    };
+    let mut parameter = |step: usize, name: &'static str, value: f32| {
+        let name = format!("{name}{step}");
+        let named = Language::Wgsl.parameter(&name);
+        params.borrow_mut().push((name, Value::F(value)));
+        named
+    };
+    let expression = op.element(&mut operand, &mut parameter).ok_or("its operands have no strides")?;
+    let (lines, result) = Language::Wgsl.lines(&expression);
+    let mut kernel = elementwise(node, "chain", out.shape.len()).u4("dim", out.shape.dims4());
+    kernel.params.extend(params.into_inner());
+    for (i, (name, tensor)) in OPERANDS.into_iter().zip(node.inputs).enumerate() {
+        kernel = kernel.input(name, i, tensor);
+    }
+    Ok(vec![kernel.word("LINES", lines).word("RESULT", result).output("out", 0, out)])
 }
 
 pub fn binary(op: &Binary, node: &Node<'_>) -> Kernels {

@@ -55,6 +55,7 @@ pub const ALL: &[(&str, Make)] = &[
     ("repeat", tensors::repeat),
     ("set", tensors::set),
     ("tri", tensors::tri),
+    ("chain", tensors::chain),
     ("linear", linear),
     ("experts_glu", experts_glu),
     ("experts_sum", experts_sum),

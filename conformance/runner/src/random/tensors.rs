@@ -3,8 +3,11 @@
 use super::draw::Draw;
 use super::operators::{case, once, wide};
 use backend_api::case::{Case, Fill};
-use backend_api::op::{Argsort, Clamp, Cumsum, Penalize, Penalties, Pick, Repeat, Set, Sum, Tri, TriKind, Xielu};
-use backend_api::{DType, Kind, StepParams};
+use backend_api::op::{
+    Argsort, Binary, BinaryKind, Clamp, Cumsum, Penalize, Penalties, Permute, Pick, Repeat, Scale, Set, Slice, Sum,
+    Tri, TriKind, Unary, UnaryKind, Xielu,
+};
+use backend_api::{DType, Kind, Op, Shape, StepParams};
 
 pub fn clamp(draw: &mut Draw<'_>) -> Case {
     let (dims, lo) = (draw.dims(1..=4, 300), draw.pick(&[-0.5, 0.0, f32::MIN]));
@@ -88,4 +91,48 @@ pub fn pick(draw: &mut Draw<'_>) -> Case {
         let x = o.input(&[rows, n]);
         vec![x, o.external(Kind::Input, &ids, DType::I32, Fill::Integers(n as u32))]
     })
+}
+
+/// Nodes one after the other that go together, or not all of them.
+pub fn chain(draw: &mut Draw<'_>) -> Case {
+    let (mut dims, mut told) = (draw.dims(1..=4, 40), Vec::new());
+    let mut case = Case::graph("chain", "", once(), |o| {
+        let mut x = o.input(&dims);
+        told.push(format!("{dims:?}"));
+        for _ in 0..draw.number(2, 8) {
+            let op = match draw.number(0, 4) {
+                0 => Op::from(Scale { factor: draw.pick(&[0.5, -1.25]), bias: draw.pick(&[0.0, 0.75]) }),
+                1 => Op::from(Unary { kind: draw.pick(&[UnaryKind::Tanh, UnaryKind::Silu, UnaryKind::Abs]) }),
+                2 => Op::from(Binary { kind: draw.pick(&[BinaryKind::Add, BinaryKind::Mul, BinaryKind::Sub]) }),
+                3 => {
+                    let cols = dims.last_mut().expect("dims has a column");
+                    let start = draw.number(0, *cols - 1);
+                    *cols = draw.number(1, *cols - start);
+                    Op::from(Slice { start, len: *cols })
+                }
+                _ => {
+                    // The same elements in another shape, or in another order.
+                    let reshaped: Vec<usize> = dims.iter().rev().copied().collect();
+                    let view = if draw.chance() { reshaped } else { dims.clone() };
+                    let perm = if draw.chance() { draw.order(view.len()) } else { (0..view.len()).collect() };
+                    dims = perm.iter().map(|axis| view[*axis]).collect();
+                    Op::from(Permute { view: Shape::new(&view).expect("at most four dimensions"), perm })
+                }
+            };
+            told.push(format!("{op:?}"));
+            let more = matches!(op, Op::Binary(_)).then(|| {
+                let repeated = dims.iter().map(|dim| if draw.number(0, 2) == 2 { 1 } else { *dim });
+                let whole: Vec<usize> = repeated.collect();
+                o.input(&whole[draw.number(0, whole.len() - 1)..])
+            });
+            x = match more {
+                Some(more) if draw.chance() => o.push(op, &[more, x]),
+                Some(more) => o.push(op, &[x, more]),
+                None => o.push(op, &[x]),
+            };
+        }
+        vec![x]
+    });
+    case.name = told.join(", ");
+    case
 }
