@@ -8,7 +8,8 @@ use std::rc::Rc;
 
 /// Operations that functions of numbers are made of.
 ///
-/// The provided functions avoid overflow on the way to a finite result, keep NaN, and are good to some 1e-7.
+/// The provided functions avoid overflow on the way to a finite result, keep NaN, and in f32 have errors far below
+/// the tolerance of any operator.
 pub trait Scalar:
     Clone + Add<Output = Self> + Sub<Output = Self> + Mul<Output = Self> + Div<Output = Self> + Neg<Output = Self>
 {

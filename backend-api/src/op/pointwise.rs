@@ -106,6 +106,25 @@ mod tests {
         }
     }
 
+    /// Small values too: those of an activation far below zero, and powers of any size.
+    #[test]
+    fn each_value_of_what_models_use_in_every_block_is_near() {
+        use UnaryKind::{Exp, GeluQuick, GeluTanh, Relu, Sigmoid, Silu};
+        for i in -87_000..88_000 {
+            let x = i as f32 / 1000.0;
+            for (kind, nearest) in
+                [(Exp, 2e-7), (GeluTanh, 1e-5), (GeluQuick, 1e-5), (Silu, 1e-5), (Sigmoid, 1e-5), (Relu, 0.0)]
+            {
+                let (ours, truth) = (f64::from(kind.of(x)), kind.of(f64::from(x)));
+                let epsilon = if kind == Exp { 0.0 } else { 1e-14 };
+                assert!(
+                    (ours - truth).abs() <= f64::max(epsilon, nearest * truth.abs()),
+                    "{kind:?} of {x}: {ours}, not {truth}"
+                );
+            }
+        }
+    }
+
     #[test]
     fn ends_of_the_range() {
         let large = [f32::MAX, 1e20, 1e4];

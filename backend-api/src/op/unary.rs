@@ -14,7 +14,7 @@ macro_rules! kinds {
         pub enum UnaryKind { $($(#[$doc])* $variant),+ }
 
         impl UnaryKind {
-            /// All functions, in the order of declaration; shaders number them so.
+            /// All functions, in the order of declaration.
             pub const ALL: &'static [UnaryKind] = &[$(UnaryKind::$variant),+];
 
             /// Its name in vectors and reports.
