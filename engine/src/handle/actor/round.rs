@@ -1,13 +1,12 @@
 //! Turns of a batch: several sequences that the device advances together.
 
 use std::cell::Cell;
-use std::time::Instant;
 
 use backend_api::run::{Local, join};
 use model::Sessions;
 
 use super::block_on;
-use super::text::{Round, Text, worthwhile};
+use super::text::{Length, Round, Text};
 use crate::error::EngineError;
 use crate::handle::Opened;
 
@@ -20,15 +19,14 @@ pub(super) fn round(
     slice: usize,
     others: &dyn Fn() -> bool,
 ) -> Vec<Text> {
-    let start = Instant::now();
+    let start = opened.engine.host().now_ms();
     let seats = match seat(&texts, opened, sessions) {
         Ok(seats) => seats,
         Err(_) => return one_by_one(texts, opened, sessions, slice, others),
     };
     let engine = &opened.engine;
     let round = Round {
-        slice,
-        least: worthwhile(start.elapsed()),
+        length: Length::new(slice, engine.host().now_ms() - start),
         seats: sessions.seats(),
         live: Cell::new(texts.len()),
         outgrown: Cell::new(false),

@@ -5,8 +5,9 @@
 
 use std::cell::Cell;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
+use backend_api::run::Host;
 use model::{Piece, Sequence, Session, Sessions, Tokenizer};
 
 use super::super::answer::{Outcome, Teller, Told};
@@ -31,12 +32,30 @@ pub(super) struct Text {
     _place: Place,
 }
 
+/// Least length of a text's turn: it pauses after it if others wait for its seat.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Length {
+    /// Number of new tokens.
+    tokens: usize,
+    /// *Units*: milliseconds.
+    ms: f64,
+}
+
+impl Length {
+    /// Decides the length of a turn from the tokens of a slice and the milliseconds that its texts took to come to the device: a
+    /// small part of the time goes into changes, as long as nobody waits for seconds.
+    pub fn new(slice: usize, change_ms: f64) -> Length {
+        Length { tokens: slice, ms: (4.0 * change_ms).min(2000.0) }
+    }
+
+    fn is_reached(self, tokens: usize, ms: f64) -> bool {
+        tokens >= self.tokens && ms >= self.ms
+    }
+}
+
 /// Turn of several texts that advance together.
 pub(super) struct Round<'a> {
-    /// New tokens after which a text pauses if others wait for its seat.
-    pub slice: usize,
-    /// Time that it takes part at least.
-    pub least: Duration,
+    pub length: Length,
     /// Number of seats.
     pub seats: usize,
     /// Number of its texts that have not ended.
@@ -144,8 +163,9 @@ impl Text {
     ) -> Result<(), EngineError> {
         let Opened { engine, source, options } = opened;
         let name = self.name.as_deref().unwrap_or_default();
-        let start = Instant::now();
-        if let Err(error) = block_on(sessions.turn_to(name, &self.sequence.context(), engine.host())) {
+        let host = engine.shared_host();
+        let start = host.now_ms();
+        if let Err(error) = block_on(sessions.turn_to(name, &self.sequence.context(), &*host)) {
             let error = EngineError::from(error);
             if error.lost().is_none() {
                 return Err(error);
@@ -156,7 +176,8 @@ impl Text {
         }
         let tokenizer = engine.shared_tokenizer();
         let heard = Cell::new(true);
-        let mut pauses = pauses(&self.sequence, (slice, worthwhile(start.elapsed())), others, &heard);
+        let length = Length::new(slice, host.now_ms() - start);
+        let mut pauses = pauses(&self.sequence, &*host, length, others, &heard);
         let told = &mut self.told;
         let mut on_event = |event: Event<'_>| heard.set(tell(told, &event, tokenizer.as_ref()));
         let (session, sequence) = (sessions.session_mut(), &mut self.sequence);
@@ -188,7 +209,7 @@ impl Text {
     ) -> Result<(), EngineError> {
         let tokenizer = engine.shared_tokenizer();
         let heard = Cell::new(true);
-        let mut pauses = pauses(&self.sequence, (round.slice, round.least), round.others, &heard);
+        let mut pauses = pauses(&self.sequence, engine.host(), round.length, round.others, &heard);
         let told = &mut self.told;
         let mut on_piece = |piece: Piece<'_>| heard.set(tell(told, &Event::Piece(piece), tokenizer.as_ref()));
         let mut run = engine.begin(session, &mut self.sequence, &mut on_piece).await?;
@@ -230,23 +251,18 @@ impl Text {
     }
 }
 
-/// Returns the least time of a turn whose texts took so long to come to the device: a small part of the time goes into changes,
-/// as long as nobody waits for seconds.
-pub(super) fn worthwhile(change: Duration) -> Duration {
-    (4 * change).min(Duration::from_secs(2))
-}
-
-/// Returns the function that decides when a turn ends: when nobody waits for the text any more, or when it has so many new
-/// tokens, so much time has passed and others wait.
+/// Returns the function that decides when a turn ends: when nobody waits for the text any more, or when it is long enough and
+/// others wait.
 fn pauses<'a>(
     sequence: &Sequence,
-    (slice, least): (usize, Duration),
+    host: &'a dyn Host,
+    length: Length,
     others: &'a dyn Fn() -> bool,
     heard: &'a Cell<bool>,
 ) -> impl FnMut(&Sequence) -> bool + 'a {
-    let (before, start) = (sequence.tokens().len(), Instant::now());
+    let (before, start) = (sequence.tokens().len(), host.now_ms());
     move |sequence| {
-        let is_over = sequence.tokens().len() >= before + slice && start.elapsed() >= least;
+        let is_over = length.is_reached(sequence.tokens().len().saturating_sub(before), host.now_ms() - start);
         !heard.get() || (is_over && others())
     }
 }
@@ -262,4 +278,21 @@ fn tell(told: &mut Teller, event: &Event<'_>, tokenizer: Option<&Arc<Tokenizer>>
             Told::Piece { token: *token, text: (*text).into(), log_prob }
         }
     }))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Length;
+
+    #[test]
+    fn turns_last_for_a_slice_and_four_times_the_change_of_texts_but_at_most_two_seconds() {
+        let length = Length::new(8, 100.0);
+        assert!(!length.is_reached(7, 400.0));
+        assert!(!length.is_reached(8, 399.0));
+        assert!(length.is_reached(8, 400.0));
+        let slow = Length::new(8, 9000.0);
+        assert!(!slow.is_reached(8, 1999.0));
+        assert!(slow.is_reached(8, 2000.0));
+        assert!(Length::new(8, 0.0).is_reached(8, 0.0));
+    }
 }
