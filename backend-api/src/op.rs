@@ -7,7 +7,7 @@ use crate::tensor::Tensor;
 use describe::Describe;
 
 mod describe;
-mod pointwise;
+mod elementwise;
 
 pub mod append;
 pub mod argmax;
@@ -56,6 +56,7 @@ pub use attention::{Attention, HIDDEN, Masking};
 pub use binary::{Binary, BinaryKind};
 pub use concat::Concat;
 pub use describe::{EXACT, F32, Output};
+pub use elementwise::{IDENTITY, Region, View, Wrap, function, functions};
 pub use gated_delta_net::GatedDeltaNet;
 pub use get_rows::{GetRows, Index};
 pub use glu::{Glu, GluKind};
@@ -66,7 +67,6 @@ pub use pad::Pad;
 pub use penalize::{Penalize, Penalties};
 pub use permute::Permute;
 pub use pick::Pick;
-pub use pointwise::{IDENTITY, function, functions};
 pub use rope::{Rope, RopeMode, RopeTable, Yarn};
 pub use route::{Gate, Route};
 pub use sample::Sample;

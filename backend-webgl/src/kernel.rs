@@ -36,6 +36,11 @@ pub(crate) enum Word {
 }
 
 impl Word {
+    /// An integer; element counts are below 2^31.
+    pub(crate) fn int(value: usize) -> Word {
+        Word::Int(i32::try_from(value).unwrap_or(i32::MAX))
+    }
+
     pub(crate) fn glsl(self) -> &'static str {
         match self {
             Word::Int(_) => "int",
@@ -196,9 +201,9 @@ impl Draw {
         if condition { self.define(name, "") } else { self }
     }
 
-    /// An integer constant; element counts are below 2^31.
+    /// An integer constant.
     pub(crate) fn int(mut self, name: impl Into<String>, value: usize) -> Draw {
-        self.params.push((name.into(), Word::Int(i32::try_from(value).unwrap_or(i32::MAX))));
+        self.params.push((name.into(), Word::int(value)));
         self
     }
 

@@ -1,10 +1,10 @@
 //! From forms to kernels: the only place that knows what this backend can do.
 
 mod attention;
+mod elementwise;
 mod experts;
 mod images;
 mod linear;
-mod moves;
 mod norm;
 mod recurrent;
 mod solve;
@@ -18,7 +18,7 @@ use backend_api::form::{
     ArgMaxAppend, Chain, Conv, Delta, Embed, ExpertsGlu, ExpertsSum, Linear, NormAdd, NormGate, QkvAppend, Scan,
     SelfAttention,
 };
-use backend_api::op::{Append, At, Concat, GetRows, Index, Masking, Permute, Softmax, TopK};
+use backend_api::op::{Append, At, GetRows, Index, Masking, Softmax, TopK};
 use backend_api::{Cover, DType, Form, Graph, Kind, Matcher, Op, Tensor, TensorId, Unsupported};
 
 /// Elements of the lists that top-k sorts and merges: as many as it may yield.
@@ -146,38 +146,11 @@ impl<'a> Lowering<'a> {
             Op::MatMul(_) => self.matmul(),
             Op::Norm(op) => self.norm(op),
             Op::Softmax(op) => self.softmax(op),
-            Op::Unary(_) | Op::Scale(_) | Op::Clamp(_) | Op::Glu(_) | Op::Xielu(_) => self.pointwise(op),
-            Op::Binary(op) => {
-                if self.input(0)?.shape.dims4() == self.input(1)?.shape.dims4() {
-                    return self.pointwise(&Op::Binary(*op));
-                }
-                let [_, d1, d2, _] = self.output(0)?.shape.dims4();
-                let mut draw =
-                    self.draw("binary")?.define("ELEMENT", op.kind.function()).int("dim1", d1).int("dim2", d2);
-                for (name, sampler, index) in [('a', "src_a", 0), ('b', "src_b", 1)] {
-                    let tensor = self.input(index)?;
-                    let dims = tensor.shape.dims4();
-                    let strides = [dims[1] * dims[2], dims[2], 1, 1];
-                    draw = draw.input(sampler, index, tensor).int(format!("{name}_cols"), dims[3]);
-                    for (axis, (stride, dim)) in strides.into_iter().zip(dims).enumerate() {
-                        draw = draw.int(format!("{name}{axis}"), if dim == 1 { 0 } else { stride });
-                    }
-                }
-                Ok(draw.into())
-            }
             Op::Rope(op) => {
                 let cols = self.input(0)?.shape.cols();
                 let rope = Some((op.n_dims, op.mode, 1));
                 self.rope(self.draw("rope")?, cols, cols / op.n_head, rope).map(Kernel::from)
             }
-            Op::Permute(op) => self.permute(op),
-            Op::Slice(op) => {
-                let x = self.input(0)?;
-                let draw = self.draw("slice")?.int("start", op.start).int("x_cols", x.shape.cols());
-                Ok(draw.input("src_x", 0, x).into())
-            }
-            Op::Concat(op) => self.concat(op),
-            Op::Pad(op) => self.pad(op),
             Op::Append(op) => self.append(op),
             Op::ArgMax(_) => self.argmax(self.draw("argmax")?, 0),
             Op::TopK(op) => self.top_k(op),
@@ -217,24 +190,9 @@ impl<'a> Lowering<'a> {
             Op::Sum(_) => self.sum(),
             Op::Cumsum(_) => self.cumsum(),
             Op::Argsort(op) => self.argsort(op),
-            Op::Repeat(_) => self.repeat(),
-            Op::Set(op) => self.set(op),
-            Op::Tri(op) => self.tri(op),
+            // It refuses what is not.
+            _ => self.chain(&Chain::of(op, self.inputs, self.output(0)?)),
         }
-    }
-
-    /// An operator whose elements are functions of those at the same place.
-    fn pointwise(&self, op: &Op) -> Result<Kernel, String> {
-        let function = op.function().ok_or("it is no function of elements")?;
-        let mut draw = self.draw("pointwise")?.define("ELEMENT", function).input("src_x", 0, self.input(0)?);
-        for (name, value) in op.parameters() {
-            draw = draw.float(name, value);
-        }
-        Ok(match self.inputs.get(1) {
-            Some(second) => draw.define("PAIR", "").input("src_y", 1, second),
-            None => draw,
-        }
-        .into())
     }
 
     fn get_rows(&self, op: &GetRows) -> Result<Kernel, String> {
@@ -294,32 +252,6 @@ impl<'a> Lowering<'a> {
         ))
     }
 
-    fn permute(&self, op: &Permute) -> Result<Kernel, String> {
-        let x = self.input(0)?;
-        let (view, perm) = op.normalized();
-        let view_strides = [view[1] * view[2] * view[3], view[2] * view[3], view[3], 1];
-        let [_, d1, d2, _] = self.output(0)?.shape.dims4();
-        let mut draw = self.draw("permute")?.input("src_x", 0, x).int("x_cols", x.shape.cols());
-        draw = draw.int("dim1", d1).int("dim2", d2);
-        for (name, axis) in ["s0", "s1", "s2", "s3"].into_iter().zip(perm) {
-            draw = draw.int(name, view_strides[axis]);
-        }
-        Ok(draw.into())
-    }
-
-    fn concat(&self, op: &Concat) -> Result<Kernel, String> {
-        let (a, b) = (self.input(0)?, self.input(1)?);
-        let draw = self.draw("concat")?.input("src_a", 0, a).input("src_b", 1, b);
-        let rank = a.shape.rank();
-        Ok(if op.axis + 1 == rank {
-            draw.define("COLUMNS", "").int("a_cols", a.shape.cols())
-        } else {
-            let block = |t: &Tensor| t.shape.dims().take(rank - 1).skip(op.axis).product::<usize>();
-            draw.int("a_block", block(a)).int("b_block", block(b))
-        }
-        .into())
-    }
-
     fn append(&self, op: &Append) -> Result<Kernel, String> {
         let (state, x) = (self.input(0)?, self.input(1)?);
         let (to, from) = (self.dense(state), self.dense(x));
@@ -375,9 +307,8 @@ impl<'a> Lowering<'a> {
         if apart {
             scratch.extend([outs[0].texels(); 2]);
             draws.extend([0, 1].map(|i| {
-                let copy = Draw::new("permute", Target::Output(i), &outs[i]).scratch("src_x", 2 + i);
-                let copy = copy.int("x_cols", outs[0].cols).int("dim1", 1).int("dim2", 1);
-                copy.int("s0", outs[i].cols).int("s1", 0).int("s2", 0).int("s3", 1)
+                let copy = Draw::new("copy", Target::Output(i), &outs[i]).scratch("src_x", 2 + i);
+                copy.int("x_cols", outs[0].cols)
             }));
         }
         Ok(Kernel { draws, scratch })

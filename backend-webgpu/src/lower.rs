@@ -2,16 +2,17 @@
 
 mod choice;
 mod decode;
+mod elementwise;
 mod experts;
 mod images;
 mod linear;
 mod recurrent;
 mod rows;
+mod rowwise;
 mod solve;
 mod sorts;
 mod sums;
 mod tokens;
-mod wise;
 
 pub use linear::{FEW, OWN};
 
@@ -151,14 +152,14 @@ fn lower(form: &Form, node: &Node<'_>) -> Result<Vec<Kernel>, Unsupported> {
         Form::Conv(op) => recurrent::conv(op, node),
         Form::Scan(op) => recurrent::scan(op, op.places(node.inputs.len()), node),
         Form::Delta(op) => recurrent::delta(op, node),
-        Form::NormAdd(op) => wise::norm(&op.norm, node),
+        Form::NormAdd(op) => rowwise::norm(&op.norm, node),
         Form::NormAddLinear(op) => linear::norm_add_linear(op, node),
-        Form::NormGate(op) => wise::norm_gate(op, node),
+        Form::NormGate(op) => rowwise::norm_gate(op, node),
         Form::QkvAppend(op) => tokens::qkv_append(op, node),
         Form::SelfAttention(_) => Err("one dispatch cannot read the caches that it appends to".into()),
         Form::Embed(_) => rows::embed(node),
         Form::ArgMaxAppend(_) => choice::argmax_append(node),
-        Form::Chain(op) => wise::chain(op, node),
+        Form::Chain(op) => elementwise::chain(op, node),
         Form::LinearQkv(op) => decode::linear_qkv(op, node),
         Form::AttentionLinear(op) => decode::attention_linear(op, node),
         Form::ExpertsGlu(op) => experts::experts_glu(op, node),
@@ -187,15 +188,9 @@ fn primitive(op: &Op, node: &Node<'_>) -> Result<Vec<Kernel>, String> {
     match op {
         Op::GetRows(op) => rows::get_rows(op, node),
         Op::MatMul(_) => linear::matmul(node),
-        Op::Norm(op) => wise::norm(op, node),
-        Op::Softmax(op) => wise::softmax(op, node),
-        Op::Unary(_) | Op::Scale(_) | Op::Clamp(_) | Op::Glu(_) | Op::Xielu(_) => wise::pointwise(op, node),
-        Op::Binary(op) => wise::binary(op, node),
+        Op::Norm(op) => rowwise::norm(op, node),
+        Op::Softmax(op) => rowwise::softmax(op, node),
         Op::Rope(op) => tokens::rope(op, node),
-        Op::Permute(op) => wise::permute(op, node),
-        Op::Slice(op) => wise::slice(op, node),
-        Op::Concat(op) => wise::concat(op, node),
-        Op::Pad(op) => wise::pad(op, node),
         Op::Append(op) => tokens::append(op, node),
         Op::ArgMax(_) => choice::argmax(node),
         Op::TopK(op) => choice::top_k(op, node),
@@ -217,9 +212,8 @@ fn primitive(op: &Op, node: &Node<'_>) -> Result<Vec<Kernel>, String> {
         Op::Sum(_) => sums::sum(node),
         Op::Cumsum(_) => sums::cumsum(node),
         Op::Argsort(op) => sorts::argsort(op, node),
-        Op::Repeat(_) => wise::repeat(node),
-        Op::Set(op) => wise::set(op, node),
-        Op::Tri(op) => wise::tri(op, node),
+        // It refuses what is not.
+        _ => elementwise::chain(&Chain::of(op, node.inputs, node.outputs[0]), node),
     }
 }
 

@@ -18,16 +18,16 @@ macro_rules! files {
 }
 
 files! {
-    "append", "argmax", "attention", "attention_join", "attention_split", "attention_tile", "binary", "chain", "concat", "embed", "experts_plan", "experts_sum", "experts_tile", "gated_delta_net",
-    "get_rows", "linear_block", "linear_bytes", "linear_large", "linear_qkv", "linear_tile", "linear_vec", "linear_wide", "matmul_id", "norm", "pad", "penalize", "permute", "pick", "pointwise", "qkv_append", "qkv_heads",
-    "rope", "route", "rows_bytes", "rows_ready", "sample", "short_conv", "slice", "softmax", "ssm_scan", "top_k", "weighted_sum",
+    "append", "argmax", "attention", "attention_join", "attention_split", "attention_tile", "elementwise", "embed", "experts_plan", "experts_sum", "experts_tile", "gated_delta_net",
+    "get_rows", "linear_block", "linear_bytes", "linear_large", "linear_qkv", "linear_tile", "linear_vec", "linear_wide", "matmul_id", "norm", "penalize", "pick", "qkv_append", "qkv_heads",
+    "rope", "route", "rows_bytes", "rows_ready", "sample", "short_conv", "softmax", "ssm_scan", "top_k", "weighted_sum",
     "conv2d", "im2col", "resize", "solve_triangular",
     "lib/best", "lib/bytes", "lib/decode", "lib/dot16", "lib/dots", "lib/drawn", "lib/experts", "lib/few", "lib/finite", "lib/group", "lib/index", "lib/join", "lib/keys", "lib/lanes", "lib/masking",
     "lib/parts", "lib/position", "lib/products", "lib/put", "lib/ready", "lib/reduce", "lib/rotate", "lib/row", "lib/rows", "lib/rows32", "lib/splits", "lib/step", "lib/sum", "lib/tile_float",
     "lib/together", "lib/walk",
     "codec/levels", "format/dense", "format/entries", "format/floats", "format/grid", "format/levels", "format/linear", "format/packed", "format/quads", "format/digits", "format/scales", "format/trits", "format/whole",
     "integer/grid", "integer/levels", "integer/linear", "integer/trits",
-    "argsort", "argsort_merge", "cumsum", "repeat", "sum", "tri", "lib/sort_key",
+    "argsort", "argsort_merge", "cumsum", "sum", "lib/sort_key",
 }
 
 /// The files that kernels are assembled from: name and text.

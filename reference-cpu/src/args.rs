@@ -80,6 +80,8 @@ pub(crate) struct Args<'a> {
     pub step: StepParams,
     pub inputs: [Option<Operand<'a>>; MAX_INPUTS],
     pub outputs: [&'a mut [u32]; MAX_OUTPUTS],
+    /// The shape of result 0.
+    pub shape: Shape,
     /// Working memory of the size that [`crate::cpu`] plans: a decoded row and more.
     pub scratch: &'a mut [f32],
     /// Instruction set of the fast path's kernels.

@@ -9,7 +9,6 @@ mod elementwise;
 mod experts;
 mod images;
 mod matmul;
-mod moves;
 pub(crate) mod norm;
 mod recurrent;
 pub(crate) mod rows;
@@ -29,13 +28,7 @@ pub(crate) fn definition(op: &Op) -> Definition {
         Op::MatMul(_) => matmul::matmul,
         Op::Norm(_) => norm::norm,
         Op::Softmax(_) => softmax::softmax,
-        Op::Unary(_) | Op::Scale(_) | Op::Clamp(_) | Op::Glu(_) | Op::Xielu(_) => elementwise::pointwise,
-        Op::Binary(_) => elementwise::run_binary,
         Op::Rope(_) => rows::rope,
-        Op::Permute(_) => moves::permute,
-        Op::Slice(_) => moves::slice,
-        Op::Concat(_) => moves::concat,
-        Op::Pad(_) => moves::pad,
         Op::Append(_) => rows::append,
         Op::ArgMax(_) => select::argmax,
         Op::TopK(_) => select::top_k,
@@ -57,8 +50,18 @@ pub(crate) fn definition(op: &Op) -> Definition {
         Op::Sum(_) => sums::sum,
         Op::Cumsum(_) => sums::cumsum,
         Op::Argsort(_) => select::argsort,
-        Op::Repeat(_) => moves::repeat,
-        Op::Set(_) => moves::set,
-        Op::Tri(_) => moves::tri,
+        Op::Unary(_)
+        | Op::Scale(_)
+        | Op::Clamp(_)
+        | Op::Glu(_)
+        | Op::Xielu(_)
+        | Op::Binary(_)
+        | Op::Permute(_)
+        | Op::Slice(_)
+        | Op::Concat(_)
+        | Op::Pad(_)
+        | Op::Repeat(_)
+        | Op::Set(_)
+        | Op::Tri(_) => elementwise::elementwise,
     }
 }

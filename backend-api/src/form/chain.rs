@@ -1,7 +1,6 @@
-//! `chain`: functions of single elements, and nodes between them that only say which element of an operand it is (slices,
-//! transpositions, broadcasts), in one pass.
+//! `chain`: operators each of whose elements is a function of single elements, in one pass.
 //!
-//! It is no pattern: whatever such nodes follow each other, where nobody else has use for what lies between them.
+//! It has no pattern: it takes such nodes as follow each other, where nobody else has use for what lies between them.
 //!
 //! *Operands*: those of its steps, each once. *Results*: that of its last step.
 
@@ -10,8 +9,8 @@ use crate::elementary::Scalar;
 use crate::error::Error;
 use crate::graph::{Graph, Node, TensorId};
 use crate::links::Links;
-use crate::op::Op;
-use crate::tensor::{DType, Shape};
+use crate::op::{Op, Region, View};
+use crate::tensor::{DType, Shape, Tensor};
 
 /// The most operands: as many as a kernel of every device can bind beside its result.
 pub const OPERANDS: usize = 6;
@@ -47,70 +46,30 @@ pub enum Source {
     Step(usize),
 }
 
-/// Which element of a tensor belongs to an element of the chain's result.
-///
-/// *Units*: elements.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct View {
-    /// The one that belongs to the first element.
-    pub at: usize,
-    /// How many further it is along each of the result's four dimensions.
-    pub strides: [usize; 4],
-}
-
-impl View {
-    /// Each element of a row-major tensor, of which dimensions of 1 are repeated.
-    pub fn of(dims: [usize; 4]) -> View {
-        let strides = [dims[1] * dims[2] * dims[3], dims[2] * dims[3], dims[3], 1];
-        View { at: 0, strides: std::array::from_fn(|axis| if dims[axis] == 1 { 0 } else { strides[axis] }) }
-    }
-}
-
-/// The views that a node has of its operands, where the chain's result has `whole` dimensions and this view of the node's
-/// result; nothing where they cannot be told by strides.
-fn views(op: &Op, shapes: &[Shape], shape: &Shape, whole: [usize; 4], view: View) -> Option<Vec<View>> {
-    // Then an element's place in the result tells its coordinates in the node's result.
-    let is_whole = shape.dims4() == whole && view == View::of(whole);
-    match op {
-        Op::Permute(op) => {
-            let (dims, perm) = op.normalized();
-            if perm == [0, 1, 2, 3] {
-                // Another shape of the same elements.
-                return Some(vec![view]);
-            }
-            let all = View::of(dims);
-            is_whole.then(|| vec![View { at: 0, strides: perm.map(|axis| all.strides[axis]) }])
-        }
-        Op::Slice(op) => {
-            let [d0, d1, d2, _] = shape.dims4();
-            let all = View::of([d0, d1, d2, shapes.first()?.cols()]);
-            let columns = if op.len == 1 { 0 } else { 1 };
-            let strides = [all.strides[0], all.strides[1], all.strides[2], columns];
-            is_whole.then(|| vec![View { at: op.start, strides }])
-        }
-        _ if op.function().is_some() => {
-            let of = |operand: &Shape| match operand.dims4() == shape.dims4() {
-                true => Some(view),
-                false => is_whole.then(|| View::of(operand.dims4())),
-            };
-            shapes.iter().map(of).collect()
-        }
-        _ => None,
-    }
-}
-
-/// Whether nodes of an operator may be steps.
-fn is_step(op: &Op) -> bool {
-    op.function().is_some() || matches!(op, Op::Slice(_) | Op::Permute(_))
+/// What the elements of a chain's result are made of.
+pub trait Elements<T> {
+    /// The element that an operand, by its place, has in a view.
+    fn operand(&mut self, place: usize, view: View) -> T;
+    /// A number that the operator of a step has, by its name.
+    fn parameter(&mut self, step: usize, name: &'static str, value: f32) -> T;
+    /// 1 where an element of the result lies in a region, else 0.
+    fn inside(&mut self, region: Region) -> T;
 }
 
 impl Chain {
+    /// The one of a single node.
+    pub fn of(op: &Op, inputs: &[&Tensor], output: &Tensor) -> Chain {
+        let shapes: Vec<Shape> = inputs.iter().map(|tensor| tensor.shape).collect();
+        let inputs = (0..shapes.len()).map(Source::Operand).collect();
+        Chain { steps: vec![Step { op: op.clone(), inputs, shapes, shape: output.shape }] }
+    }
+
     /// The longest one that has a node, of nodes that nothing covers, if it has more than that node.
     pub fn find(links: &Links<'_>, at: usize) -> Option<Found<Chain>> {
         let mut ends = vec![at];
         while let Some(output) = ends.last().and_then(|end| links.node(*end).outputs.first())
             && let Some((user, node)) = links.only_user(*output)
-            && is_step(&node.op)
+            && node.op.is_elementwise()
             && !links.is_taken(user)
             && ends.len() < STEPS
         {
@@ -147,40 +106,25 @@ impl Chain {
         Ok(made.last().copied().into_iter().collect())
     }
 
-    /// An element of the result. `operand` gives the element that an operand, by its place, has in a view, and `parameter`
-    /// a number that an operator has, by the step and the number's name.
-    pub fn element<T: Scalar>(
-        &self,
-        operand: &mut dyn FnMut(usize, View) -> T,
-        parameter: &mut dyn FnMut(usize, &'static str, f32) -> T,
-    ) -> Option<T> {
+    /// An element of the result; nothing if an operand has no view.
+    pub fn element<T: Scalar>(&self, of: &mut dyn Elements<T>) -> Option<T> {
         let last = self.steps.len().checked_sub(1)?;
         let whole = self.steps[last].shape.dims4();
-        self.part(Source::Step(last), View::of(whole), whole, operand, parameter)
+        self.part(Source::Step(last), View::of(whole), whole, of)
     }
 
-    fn part<T: Scalar>(
-        &self,
-        source: Source,
-        view: View,
-        whole: [usize; 4],
-        operand: &mut dyn FnMut(usize, View) -> T,
-        parameter: &mut dyn FnMut(usize, &'static str, f32) -> T,
-    ) -> Option<T> {
+    fn part<T: Scalar>(&self, source: Source, view: View, whole: [usize; 4], of: &mut dyn Elements<T>) -> Option<T> {
         let at = match source {
-            Source::Operand(place) => return Some(operand(place, view)),
+            Source::Operand(place) => return Some(of.operand(place, view)),
             Source::Step(at) => at,
         };
         let step = self.steps.get(at)?;
-        let views = views(&step.op, &step.shapes, &step.shape, whole, view)?;
         let mut inputs = Vec::new();
-        for (source, view) in step.inputs.iter().zip(views) {
-            inputs.push(self.part(*source, view, whole, operand, parameter)?);
+        for (source, view) in step.inputs.iter().zip(step.op.views(&step.shapes, &step.shape, whole, view)?) {
+            inputs.push(self.part(*source, view, whole, of)?);
         }
-        match step.op.function() {
-            Some(_) => step.op.element(&inputs, &mut |name, value| parameter(at, name, value)),
-            None => inputs.pop(),
-        }
+        inputs.extend(step.op.region(&step.shapes).map(|region| of.inside(region)));
+        step.op.element(&inputs, &mut |name, value| of.parameter(at, name, value))
     }
 }
 
@@ -202,7 +146,7 @@ impl Finding<'_, '_> {
         let shape_of = |id: &TensorId| self.links.tensor(*id).shape;
         let shapes: Vec<Shape> = node.inputs.iter().map(shape_of).collect();
         let shape = shape_of(node.outputs.first()?);
-        let views = views(&node.op, &shapes, &shape, self.whole, view)?;
+        let views = node.op.views(&shapes, &shape, self.whole, view)?;
         let open = self.open + node.inputs.len() - 1;
         let is_dense = node.inputs.iter().all(|id| self.links.tensor(*id).dtype == DType::F32);
         if self.links.is_taken(at) || open > OPERANDS || self.nodes.len() == STEPS || !is_dense {

@@ -21,11 +21,6 @@ macro_rules! kinds {
             pub const fn name(self) -> &'static str {
                 match self { $(BinaryKind::$variant => $name),+ }
             }
-
-            /// The name of its function in shaders.
-            pub const fn function(self) -> &'static str {
-                match self { $(BinaryKind::$variant => concat!("binary_", $name)),+ }
-            }
         }
     };
 }

@@ -3,13 +3,23 @@
 //! *Operands*: a, b that differ in dimension `axis` at most. *Results*: that dimension is the sum.
 
 use super::describe::{Describe, EXACT, Output, arity, ensure, floats, shape};
-use crate::tensor::{DType, Tensor};
+use crate::tensor::{DType, Shape, Tensor};
 
 /// See the [module page](self).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Concat {
     /// The axis, outermost first.
     pub axis: usize,
+}
+
+impl Concat {
+    /// Where b begins in the result, as [`Shape::dims4`] has dimensions.
+    pub fn first(&self, a: &Shape) -> [usize; 4] {
+        let mut first = [0; 4];
+        // The axis is one of a's.
+        first[4 - a.rank() + self.axis] = a.dim(self.axis);
+        first
+    }
 }
 
 impl Describe for Concat {

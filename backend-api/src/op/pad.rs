@@ -4,7 +4,7 @@
 //! around the elements is 0; with `circular` they go round, so that the last one lies before the first.
 
 use super::describe::{Describe, EXACT, Output, arity, ensure, floats, shape};
-use crate::tensor::{DType, Shape, Tensor};
+use crate::tensor::{DType, Tensor};
 
 /// See the [module page](self). Dimensions are four, as in [`Shape::dims4`](crate::tensor::Shape::dims4).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -15,14 +15,6 @@ pub struct Pad {
     pub after: [usize; 4],
     /// Whether the elements go round.
     pub circular: bool,
-}
-
-impl Pad {
-    /// Where the elements of x that the result begins with lie, if they go round.
-    pub fn shift(&self, x: &Shape) -> [usize; 4] {
-        let (dims, before) = (x.dims4(), self.before);
-        std::array::from_fn(|axis| (dims[axis] - before[axis] % dims[axis]) % dims[axis])
-    }
 }
 
 impl Describe for Pad {

@@ -35,7 +35,7 @@ impl Lowering<'_> {
             sums = self.view(sums.define("GATE_OUT", ""), ("src_gate_out", "gate_out", gate))?;
         }
         let next = common(Draw::new("short_conv", Target::Scratch(0), &to))?.define("STATE", "");
-        let copy = Draw::new("slice", Target::Output(1), &to).int("start", 0).int("x_cols", to.cols);
+        let copy = Draw::new("copy", Target::Output(1), &to).int("x_cols", to.cols);
         let rows = self.output(0)?.shape.dim(0);
         let draws = vec![sums, next.int("x_rows", rows), copy.scratch("src_x", 0)];
         Ok(Kernel { draws, scratch: vec![to.texels()] })
@@ -78,7 +78,7 @@ impl Lowering<'_> {
             draws.push(states(bounds(draw, first).source("src_state", from))?);
             from = Source::Scratch(to);
         }
-        let copy = Draw::new("slice", Target::Output(1), &state).int("start", 0).int("x_cols", state.cols);
+        let copy = Draw::new("copy", Target::Output(1), &state).int("x_cols", state.cols);
         draws.push(copy.source("src_x", from));
         Ok(Kernel { draws, scratch: vec![state.texels(); if rows > part { 2 } else { 1 }] })
     }

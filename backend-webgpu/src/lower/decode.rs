@@ -2,8 +2,8 @@
 //! whose keys are cut into parts, joined by the projection that follows.
 
 use super::linear::{Batch, CHUNK, ROW_AT, Share, Source, lower, normed, of_ready, ready, ready_quads, staged};
+use super::rowwise::{masked, sunk};
 use super::tokens::put;
-use super::wise::{masked, sunk};
 use super::{Node, grid, literal};
 use crate::kernel::{Kernel, MAX_BINDINGS, Operand, quads_type, row_type, written_together};
 use crate::storage::chunks;

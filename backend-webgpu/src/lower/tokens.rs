@@ -1,6 +1,6 @@
 //! Operators that know tokens: positions, caches and attention.
 
-use super::wise::{masked, sunk};
+use super::rowwise::{masked, sunk};
 use super::{Node, grid, literal};
 use crate::kernel::{Kernel, Operand, quads_type, row_type, written_together};
 use backend_api::form::{QkNorm, QkvAppend};

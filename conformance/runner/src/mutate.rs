@@ -10,11 +10,11 @@ use anygpu_conformance::variants::Variant;
 use anyhow::{Context, Result, bail};
 use backend_api::case::Case;
 use backend_api::compare::Values;
-use backend_api::elementary::Language;
-use backend_api::op::{function, functions};
+use backend_api::elementary::{Expr, Language};
+use backend_api::op::{GluKind, UnaryKind, function, functions};
 use backend_api::run::{NativeHost, OVERRUN};
 use backend_api::testing::ShaderPatch;
-use backend_api::{Backend, Error};
+use backend_api::{Backend, Error, Op};
 use reference_cpu::{Cpu, Options};
 use std::collections::HashMap;
 use table::Mutation;
@@ -100,7 +100,16 @@ fn files(language: Language) -> Files {
         Language::Wgsl => backend_webgpu::shader_files().map(own).collect::<Vec<_>>(),
         Language::Glsl => backend_webgl::shader_files().map(own).collect(),
     };
-    let printed = functions().filter_map(|op| function(op.function()?, language)).collect();
+    let units = UnaryKind::ALL.iter().map(|kind| kind.function());
+    let named = units.chain(GluKind::ALL.iter().map(|kind| kind.function())).filter_map(|name| function(name, language));
+    // As the first step of a chain has them.
+    let element = |op: Op| {
+        let operands = ["x", "y"].map(Expr::name);
+        let expression = op.element(&operands, &mut |name, _| language.parameter(&format!("{name}0")))?;
+        let (lines, result) = language.lines(&expression);
+        Some(format!("{lines}return {result};\n"))
+    };
+    let printed = named.chain(functions().filter_map(element)).collect();
     files.into_iter().chain([(FUNCTIONS, printed)]).collect()
 }
 

@@ -238,6 +238,7 @@ impl On<'_> {
             let (_, part) = window.of(*id, graph.tensor(*id));
             (*words, *range) = (whole, begin + part.start..begin + part.end);
         }
+        let shape = cover.outputs.first().map_or(Shape::SCALAR, |id| window.of(*id, graph.tensor(*id)).0.shape);
         let mut inputs = [None; MAX_INPUTS];
         for (input, id) in inputs.iter_mut().zip(&cover.inputs) {
             let (tensor, part) = window.of(*id, graph.tensor(*id));
@@ -260,7 +261,7 @@ impl On<'_> {
         let [of_a, of_b, of_c] = ranges;
         let results = [&mut a[of_a], &mut b[of_b], &mut c[of_c]];
         let (scratch, instructions, threads) = (&mut *self.scratch, self.instructions, self.threads);
-        let mut args = Args { step: *step, inputs, outputs: results, scratch, instructions, threads, units };
+        let mut args = Args { step: *step, inputs, outputs: results, shape, scratch, instructions, threads, units };
         kernel.run(&cover.form, &mut args);
         for (words, id) in outputs.into_iter().zip(&cover.outputs) {
             if let Some(place) = plan.place(*id) {
