@@ -101,7 +101,8 @@ fn files(language: Language) -> Files {
         Language::Glsl => backend_webgl::shader_files().map(own).collect(),
     };
     let units = UnaryKind::ALL.iter().map(|kind| kind.function());
-    let named = units.chain(GluKind::ALL.iter().map(|kind| kind.function())).filter_map(|name| function(name, language));
+    let named =
+        units.chain(GluKind::ALL.iter().map(|kind| kind.function())).filter_map(|name| function(name, language));
     // As the first step of a chain has them.
     let element = |op: Op| {
         let operands = ["x", "y"].map(Expr::name);

@@ -4,8 +4,8 @@ use super::draw::Draw;
 use super::operators::{case, once, wide};
 use backend_api::case::{Case, Fill};
 use backend_api::op::{
-    Argsort, Binary, BinaryKind, Clamp, Cumsum, Penalize, Penalties, Permute, Pick, Repeat, Scale, Set, Slice, Sum,
-    Tri, TriKind, Unary, UnaryKind, Xielu,
+    Argsort, Binary, BinaryKind, Clamp, Concat, Cumsum, Pad, Penalize, Penalties, Permute, Pick, Repeat, Scale, Set,
+    Slice, Sum, Tri, TriKind, Unary, UnaryKind, Xielu,
 };
 use backend_api::{DType, Kind, Op, Shape, StepParams};
 
@@ -100,7 +100,7 @@ pub fn chain(draw: &mut Draw<'_>) -> Case {
         let mut x = o.input(&dims);
         told.push(format!("{dims:?}"));
         for _ in 0..draw.number(2, 8) {
-            let op = match draw.number(0, 4) {
+            let op = match draw.number(0, 8) {
                 0 => Op::from(Scale { factor: draw.pick(&[0.5, -1.25]), bias: draw.pick(&[0.0, 0.75]) }),
                 1 => Op::from(Unary { kind: draw.pick(&[UnaryKind::Tanh, UnaryKind::Silu, UnaryKind::Abs]) }),
                 2 => Op::from(Binary { kind: draw.pick(&[BinaryKind::Add, BinaryKind::Mul, BinaryKind::Sub]) }),
@@ -110,6 +110,20 @@ pub fn chain(draw: &mut Draw<'_>) -> Case {
                     *cols = draw.number(1, *cols - start);
                     Op::from(Slice { start, len: *cols })
                 }
+                4 => Op::from(Concat { axis: draw.number(0, dims.len() - 1) }),
+                5 => {
+                    let [before, after] = [draw.number(0, 2), draw.number(0, 2)];
+                    let cols = dims.last_mut().expect("dims has a column");
+                    *cols += before + after;
+                    Op::from(Pad { before: [0, 0, 0, before], after: [0, 0, 0, after], circular: draw.chance() })
+                }
+                6 if dims[0] < 100 => {
+                    dims[0] *= 2;
+                    let mut times = [1; 4];
+                    times[4 - dims.len()] = 2;
+                    Op::from(Repeat { times })
+                }
+                7 if dims.len() > 1 => Op::from(Tri { kind: draw.pick(&TriKind::ALL) }),
                 _ => {
                     // The same elements in another shape, or in another order.
                     let reshaped: Vec<usize> = dims.iter().rev().copied().collect();
@@ -120,11 +134,20 @@ pub fn chain(draw: &mut Draw<'_>) -> Case {
                 }
             };
             told.push(format!("{op:?}"));
-            let more = matches!(op, Op::Binary(_)).then(|| {
-                let repeated = dims.iter().map(|dim| if draw.number(0, 2) == 2 { 1 } else { *dim });
-                let whole: Vec<usize> = repeated.collect();
-                o.input(&whole[draw.number(0, whole.len() - 1)..])
-            });
+            let more = match op {
+                Op::Binary(_) => {
+                    let repeated = dims.iter().map(|dim| if draw.number(0, 2) == 2 { 1 } else { *dim });
+                    let whole: Vec<usize> = repeated.collect();
+                    Some(o.input(&whole[draw.number(0, whole.len() - 1)..]))
+                }
+                Op::Concat(Concat { axis }) => {
+                    let mut other = dims.clone();
+                    other[axis] = draw.number(1, 3);
+                    dims[axis] += other[axis];
+                    Some(o.input(&other))
+                }
+                _ => None,
+            };
             x = match more {
                 Some(more) if draw.chance() => o.push(op, &[more, x]),
                 Some(more) => o.push(op, &[x, more]),
