@@ -201,6 +201,11 @@ impl Operands {
         self.graph.push(op, inputs).expect("cases are well-formed")
     }
 
+    /// The nodes of a form.
+    pub fn form(&mut self, form: impl Into<Form>, inputs: &[TensorId]) -> Vec<TensorId> {
+        form.into().record(&mut self.graph, inputs).expect("cases are well-formed")
+    }
+
     /// A state of ids below a bound.
     pub fn history(&mut self, n_ctx: usize, below: u32) -> TensorId {
         self.external(Kind::State(Update::Append), &[n_ctx], DType::I32, Fill::Integers(below))

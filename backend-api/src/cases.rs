@@ -15,6 +15,7 @@ mod concat;
 mod conv;
 mod delta;
 mod embed;
+mod epilogue;
 mod experts_glu;
 mod experts_sum;
 mod gated_delta_net;
@@ -122,6 +123,7 @@ pub fn all() -> Vec<Case> {
         scan::cases(),
         delta::cases(),
         linear::cases(),
+        epilogue::cases(),
         norm_add::cases(),
         norm_add_linear::cases(),
         norm_gate::cases(),

@@ -10,6 +10,7 @@ pub mod columns;
 pub mod conv;
 pub mod delta;
 pub mod embed;
+pub mod epilogue;
 pub mod experts_glu;
 pub mod experts_sum;
 mod found;
@@ -29,6 +30,7 @@ pub use columns::Columns;
 pub use conv::Conv;
 pub use delta::Delta;
 pub use embed::Embed;
+pub use epilogue::Epilogue;
 pub use experts_glu::{ExpertsGlu, ExpertsGluOperands};
 pub use experts_sum::ExpertsSum;
 pub use found::Found;
@@ -110,6 +112,8 @@ forms! {
     Scan = "scan",
     /// Gates, gated delta net.
     Delta = "delta",
+    /// A product or a norm, then functions of single elements.
+    Epilogue = "epilogue",
     /// Norm, residual, then linear.
     NormAddLinear = "norm_add_linear",
     /// Norm, matmul, bias, activation, residual.

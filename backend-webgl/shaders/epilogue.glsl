@@ -1,5 +1,8 @@
-// What follows a matmul: BIAS, ACT, GLU (by `up`) and RESIDUAL.
+// What follows a matmul: BIAS, ACT, GLU (by `up`), RESIDUAL, and with EPILOGUE more.
 //!function ACT
+//!if EPILOGUE
+//!include following.glsl
+//!end
 
 vec4 finish(int row, int col, vec4 sum, vec4 up) {
 //!if BIAS
@@ -21,6 +24,9 @@ vec4 finish(int row, int col, vec4 sum, vec4 up) {
 //!end
 //!if RESIDUAL
     sum += lanes(src_residual, out_cols, row, col);
+//!end
+//!if EPILOGUE
+    sum = following(sum, row, col);
 //!end
     return sum;
 }

@@ -1,6 +1,10 @@
-// norm: LAYER, RMS or L2 norm of each row, with RESIDUAL added to something. With ROWS pass 1 has looked at whole rows.
+// norm: LAYER, RMS or L2 norm of each row, with RESIDUAL added to something, with EPILOGUE more. With ROWS pass 1 has
+// looked at whole rows.
 //!include frame.glsl
 //!include norm_stats.glsl
+//!if EPILOGUE
+//!include following.glsl
+//!end
 
 vec4 value(int row, int col) {
 //!if ROWS
@@ -17,6 +21,9 @@ vec4 value(int row, int col) {
 //!end
 //!if RESIDUAL
     v += lanes(src_residual, out_cols, row, col);
+//!end
+//!if EPILOGUE
+    v = following(v, row, col);
 //!end
     return v;
 }

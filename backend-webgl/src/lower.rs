@@ -12,17 +12,22 @@ mod sorts;
 mod sums;
 
 use crate::dense::Dense;
+use crate::gl::WEIGHT_UNIT;
 use crate::kernel::{Draw, Kernel, Target};
 use crate::{Layout, Tuning};
 use backend_api::form::{
-    ArgMaxAppend, Chain, Conv, Delta, Embed, ExpertsGlu, ExpertsSum, Linear, NormAdd, NormGate, QkvAppend, Scan,
-    SelfAttention,
+    ArgMaxAppend, Chain, Conv, Delta, Embed, Epilogue, ExpertsGlu, ExpertsSum, Linear, NormAdd, NormGate, QkvAppend,
+    Scan, SelfAttention,
 };
 use backend_api::op::{Append, At, GetRows, Index, Masking, Softmax, TopK};
 use backend_api::{Cover, DType, Form, Graph, Kind, Matcher, Op, Tensor, TensorId, Unsupported};
+use elementwise::Following;
 
 /// Elements of the lists that top-k sorts and merges: as many as it may yield.
 const LIST: usize = TopK::MAX;
+
+/// Texture units for dense operands: those before the weights'.
+const UNITS: usize = WEIGHT_UNIT as usize;
 
 /// The forms of several nodes that have kernels here.
 pub(crate) const MATCHERS: &[Matcher] = &[
@@ -32,6 +37,7 @@ pub(crate) const MATCHERS: &[Matcher] = &[
     Scan::matcher,
     Delta::matcher,
     NormGate::matcher,
+    Epilogue::matcher,
     Linear::matcher,
     ExpertsGlu::matcher,
     ExpertsSum::matcher,
@@ -47,7 +53,13 @@ pub(crate) const MATCHERS: &[Matcher] = &[
 pub(crate) fn lower(graph: &Graph, cover: &Cover, layout: Layout, tuning: &Tuning) -> Result<Kernel, Unsupported> {
     let tensors = |ids: &[TensorId]| ids.iter().map(|id| graph.tensor(*id)).collect::<Vec<_>>();
     let (inputs, outputs) = (tensors(&cover.inputs), tensors(&cover.outputs));
-    let kernel = Lowering { inputs: &inputs, outputs: &outputs, layout, tuning }.lower(&cover.form);
+    let (from, to) = (&inputs[..], &outputs[..]);
+    let kernel = Lowering { inputs: from, outputs: to, layout, tuning, following: None }.lower(&cover.form);
+    // A sampler without a unit of its own would read another operand.
+    let kernel = kernel.and_then(|kernel| match kernel.draws.iter().find(|draw| draw.dense.len() > UNITS) {
+        Some(draw) => Err(format!("a draw of it has {} operands, and there are units for {UNITS}", draw.dense.len())),
+        None => Ok(kernel),
+    });
     kernel.map_err(|reason| {
         let list: Vec<String> = inputs.iter().map(|t| t.to_string()).collect();
         Unsupported { op: format!("{}({})", cover.form.name(), list.join(", ")), reason }
@@ -84,6 +96,8 @@ struct Lowering<'a> {
     outputs: &'a [&'a Tensor],
     layout: Layout,
     tuning: &'a Tuning,
+    /// What follows the last result.
+    following: Option<Following<'a>>,
 }
 
 impl<'a> Lowering<'a> {
@@ -115,6 +129,10 @@ impl<'a> Lowering<'a> {
             Form::Delta(op) => self.delta(op),
             Form::NormGate(op) => self.norm_heads(&op.norm, Some(op)),
             Form::Scan(op) => self.scan(op, op.places(self.inputs.len())),
+            Form::Epilogue(op) => {
+                let (inputs, following) = Following::of(op, self.inputs);
+                Lowering { inputs, following: Some(following), ..*self }.lower(&op.head)
+            }
             Form::Linear(op) => self.linear(op),
             Form::NormAdd(op) if op.norm.heads != 1 => Err("norms of heads are drawn in passes of their own".into()),
             Form::NormAdd(op) => self.norm(&op.norm),

@@ -23,10 +23,10 @@ macro_rules! sources {
 
 sources! {
     "append", "argmax", "argmax_chunks", "attention", "attention_scores", "block", "elementwise", "codec/f16", "codec/levels", "coded",
-    "columns", "copy", "decode", "dense", "elements", "embed", "epilogue", "experts", "experts_sum", "finite", "format/digits", "format/entries",
+    "columns", "copy", "decode", "dense", "elements", "embed", "epilogue", "experts", "experts_sum", "finite", "following", "format/digits", "format/entries",
     "format/floats", "format/grid", "format/levels", "format/linear", "format/scales", "format/trits", "frame", "gated_delta_net", "get_rows",
     "group", "group_lanes", "halves", "head_factors", "head_stats", "kv_append", "linear", "linear_block", "linear_join", "linear_sum",
-    "masking", "matmul", "matmul_id", "norm", "norm_head_rows", "norm_heads", "norm_rows", "norm_stats", "penalize", "pick", "query", "raw", "rope",
+    "masking", "matmul", "matmul_id", "norm", "norm_head_rows", "norm_heads", "norm_rows", "norm_stats", "penalize", "pick", "place", "query", "raw", "rope",
     "rope_at", "route", "sample", "short_conv", "softmax", "softmax_rows", "softmax_stats", "ssm_scan", "top_k", "top_k_merge",
     "top_k_rank", "top_k_sort", "weighted_sum", "weights",
     "conv2d", "im2col", "resize", "solve_triangular",

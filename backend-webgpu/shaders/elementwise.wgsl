@@ -1,14 +1,5 @@
 // What RESULT says of the operands' elements that belong to element i, after LINES.
-
-// A coordinate that is shifted, and goes round.
-fn around(d: u32, shift: u32, dim: u32) -> u32 {
-    return (d + shift) % dim;
-}
-
-// Whether a coordinate is among `len` from `first` on. What lies before wraps to large numbers.
-fn within(d: u32, first: u32, len: u32) -> bool {
-    return d - first < len;
-}
+//!include lib/place.wgsl
 
 fn element(i: u32) -> f32 {
     let d3 = i % p.dim3;

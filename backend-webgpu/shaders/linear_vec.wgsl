@@ -3,6 +3,9 @@
 // order whatever the rows beside it.
 //!include lib/decode.wgsl
 //!function ACT
+//!if EPILOGUE
+//!include lib/epilogue.wgsl
+//!end
 //!if SEVERAL
 //!include lib/few.wgsl
 //!else
@@ -159,14 +162,24 @@ fn main(
         if (n + own <= last) {
             let col = p.first + n + own;
             let at = first_row + row;
-            out[at * p.out_cols + col] = ended(few_sum(lane, row) * x[scale_at(at)].x, own, rest_of(at, col));
+            let value = ended(few_sum(lane, row) * x[scale_at(at)].x, own, rest_of(at, col));
+//!if EPILOGUE
+            out[at * p.out_cols + col] = epilogue(value, at, col);
+//!else
+            out[at * p.out_cols + col] = value;
+//!end
         }
     }
 //!else
     let sum = lanes_begin(lane, acc);
     let scale = row_scale(lane, begun);
     if (l < COLUMNS && n + l <= last) {
-        out[col] = ended(lanes_end(lane, sum) * scale, own, rest);
+        let value = ended(lanes_end(lane, sum) * scale, own, rest);
+//!if EPILOGUE
+        out[col] = epilogue(value, 0u, col);
+//!else
+        out[col] = value;
+//!end
     }
 //!end
 }

@@ -1,9 +1,10 @@
 // Layer, RMS or L2 norm, with RESIDUAL added to something, with GATE gated, a workgroup a row. The variance is taken around
 // the mean in a second pass, since the difference of squares would cancel.
 //!if GATE
-//!if GATE
 //!function ACT
 //!end
+//!if EPILOGUE
+//!include lib/epilogue.wgsl
 //!end
 //!include lib/reduce.wgsl
 
@@ -49,6 +50,9 @@ fn main(
 //!end
 //!if GATE
         value *= ACT(Z[row / p.heads * p.z_cols + p.z_start + row % p.heads * p.cols + c]);
+//!end
+//!if EPILOGUE
+        value = epilogue(value, row, c);
 //!end
         out[first + c] = value;
     }

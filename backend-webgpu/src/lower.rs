@@ -21,11 +21,12 @@ use crate::shader::SUBGROUPS;
 use crate::storage::Limits;
 use crate::tuning::Tuning;
 use backend_api::form::{
-    ArgMaxAppend, AttentionLinear, Chain, Conv, Delta, Embed, ExpertsGlu, ExpertsSum, Linear, LinearQkv, NormAdd,
-    NormAddLinear, NormGate, QkvAppend, Scan,
+    ArgMaxAppend, AttentionLinear, Chain, Conv, Delta, Embed, Epilogue, ExpertsGlu, ExpertsSum, Linear, LinearQkv,
+    NormAdd, NormAddLinear, NormGate, QkvAppend, Scan,
 };
 use backend_api::op::{At, Index};
 use backend_api::{Cover, DType, Form, Graph, Kind, Matcher, Op, Tensor, TensorId, Unsupported};
+use elementwise::Following;
 
 /// Most workgroups of one dimension of a grid.
 pub const MAX_GRID: usize = 65_535;
@@ -39,6 +40,7 @@ pub const MATCHERS: &[Matcher] = &[
     Scan::matcher,
     Delta::matcher,
     NormGate::matcher,
+    Epilogue::matcher,
     NormAddLinear::matcher,
     Linear::matcher,
     ExpertsGlu::matcher,
@@ -63,6 +65,8 @@ pub struct Node<'a> {
     pub alike: bool,
     /// How many sequences states hold.
     pub sequences: usize,
+    /// What follows the last result.
+    pub following: Option<Following<'a>>,
 }
 
 impl Node<'_> {
@@ -117,7 +121,9 @@ pub fn lower_cover(graph: &Graph, cover: &Cover, limits: Limits, tuning: Tuning)
     let tensors = |ids: &[TensorId]| ids.iter().map(|id| graph.tensor(*id)).collect::<Vec<_>>();
     let (inputs, outputs) = (tensors(&cover.inputs), tensors(&cover.outputs));
     let (alike, sequences) = (graph.rows_alike(), graph.sequences());
-    let kernels = lower(&cover.form, &Node { inputs: &inputs, outputs: &outputs, limits, tuning, alike, sequences })?;
+    let (inputs, outputs) = (&inputs[..], &outputs[..]);
+    let node = Node { inputs, outputs, limits, tuning, alike, sequences, following: None };
+    let kernels = lower(&cover.form, &node)?;
     let several = |kernel: Kernel| match sequences {
         1 => kernel,
         _ => kernel.flag("SEQUENCES", true).word("MOST_SEQUENCES", literal(FEW)),
@@ -148,6 +154,10 @@ fn lower(form: &Form, node: &Node<'_>) -> Result<Vec<Kernel>, Unsupported> {
     }
     let kernels = match form {
         Form::Op(op) => primitive(op, node),
+        Form::Epilogue(op) => {
+            let (inputs, following) = Following::of(op, node.inputs);
+            return lower(&op.head, &Node { inputs, following: Some(following), ..*node });
+        }
         Form::Linear(op) => linear::linear(op, node),
         Form::Conv(op) => recurrent::conv(op, node),
         Form::Scan(op) => recurrent::scan(op, op.places(node.inputs.len()), node),

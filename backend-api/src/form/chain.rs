@@ -66,27 +66,35 @@ impl Chain {
 
     /// The longest one that has a node, of nodes that nothing covers, if it has more than that node.
     pub fn find(links: &Links<'_>, at: usize) -> Option<Found<Chain>> {
-        let mut ends = vec![at];
-        while let Some(output) = ends.last().and_then(|end| links.node(*end).outputs.first())
-            && let Some((user, node)) = links.only_user(*output)
-            && node.op.is_elementwise()
-            && !links.is_taken(user)
-            && ends.len() < STEPS
-        {
-            ends.push(user);
-        }
-        ends.into_iter().rev().filter_map(|end| Chain::ending(links, end)).find(|found| found.nodes.contains(&at))
+        let mut ends = ends(links, *links.node(at).outputs.first()?);
+        ends.insert(0, at);
+        let chains = ends.into_iter().rev().filter_map(|end| Finding::new(links, end).end(end));
+        chains.filter(|found| found.nodes.len() > 1).find(|found| found.nodes.contains(&at))
     }
 
-    /// The one that ends at a node, if it has more than that node.
-    fn ending(links: &Links<'_>, at: usize) -> Option<Found<Chain>> {
-        let output = *links.node(at).outputs.first()?;
-        let whole = links.tensor(output).shape.dims4();
-        let chain = Chain { steps: Vec::new() };
-        let mut finding = Finding { links, whole, open: 1, chain, nodes: Vec::new(), inputs: Vec::new() };
-        let end = finding.step((at, links.node(at)), View::of(whole));
-        let Finding { chain, nodes, inputs, .. } = finding;
-        (end.is_some() && nodes.len() > 1).then(|| Found { form: chain, nodes, inputs, outputs: vec![output] })
+    /// Those of nodes that nothing covers whose first operand is a tensor, each element at its place, and of which nobody else has
+    /// use for that tensor, the longest first.
+    pub(super) fn after(links: &Links<'_>, first: TensorId) -> Vec<Found<Chain>> {
+        let of = |end| {
+            let output = *links.node(end).outputs.first()?;
+            if links.tensor(output).shape.dims4() != links.tensor(first).shape.dims4() {
+                return None;
+            }
+            let mut finding = Finding::new(links, end);
+            finding.inputs.push(first);
+            finding.first = Some(first);
+            finding.end(end)
+        };
+        ends(links, first).into_iter().rev().filter_map(of).collect()
+    }
+
+    /// How many operands it has.
+    pub fn operands(&self) -> usize {
+        let places = self.steps.iter().flat_map(|step| &step.inputs).map(|source| match source {
+            Source::Operand(place) => place + 1,
+            Source::Step(_) => 0,
+        });
+        places.max().unwrap_or(0)
     }
 
     /// Records it as models do.
@@ -128,11 +136,27 @@ impl Chain {
     }
 }
 
+/// The elementwise nodes that follow a tensor one after the other, each the only user of the one before.
+fn ends(links: &Links<'_>, first: TensorId) -> Vec<usize> {
+    let (mut ends, mut last) = (Vec::new(), Some(first));
+    while let Some((user, node)) = last.and_then(|last| links.only_user(last))
+        && node.op.is_elementwise()
+        && !links.is_taken(user)
+        && ends.len() < STEPS
+    {
+        ends.push(user);
+        last = node.outputs.first().copied();
+    }
+    ends
+}
+
 /// State of the search for a chain.
 struct Finding<'l, 'g> {
     links: &'l Links<'g>,
     /// Dimensions of the result.
     whole: [usize; 4],
+    /// The operand that is to be viewed at each element's place.
+    first: Option<TensorId>,
     /// Operands that it has so far, if nothing more of what makes them joins it.
     open: usize,
     chain: Chain,
@@ -140,7 +164,27 @@ struct Finding<'l, 'g> {
     inputs: Vec<TensorId>,
 }
 
-impl Finding<'_, '_> {
+impl<'l, 'g> Finding<'l, 'g> {
+    fn new(links: &'l Links<'g>, end: usize) -> Finding<'l, 'g> {
+        let whole = links.node(end).outputs.first().map_or([1; 4], |output| links.tensor(*output).shape.dims4());
+        let chain = Chain { steps: Vec::new() };
+        Finding { links, whole, first: None, open: 1, chain, nodes: Vec::new(), inputs: Vec::new() }
+    }
+
+    /// The chain that ends at a node.
+    fn end(mut self, at: usize) -> Option<Found<Chain>> {
+        let node = self.links.node(at);
+        self.step((at, node), View::of(self.whole))?;
+        let outputs = node.outputs.iter().take(1).copied().collect();
+        let user = self.first.and_then(|first| self.links.only_user(first));
+        (self.first.is_none() || user.is_some_and(|(user, _)| self.nodes.contains(&user))).then(|| Found {
+            form: self.chain,
+            nodes: self.nodes,
+            inputs: self.inputs,
+            outputs,
+        })
+    }
+
     /// Takes a node and what may come before it; nothing if it cannot be a step.
     fn step(&mut self, (at, node): (usize, &Node), view: View) -> Option<Source> {
         let shape_of = |id: &TensorId| self.links.tensor(*id).shape;
@@ -149,7 +193,8 @@ impl Finding<'_, '_> {
         let views = node.op.views(&shapes, &shape, self.whole, view)?;
         let open = self.open + node.inputs.len() - 1;
         let is_dense = node.inputs.iter().all(|id| self.links.tensor(*id).dtype == DType::F32);
-        if self.links.is_taken(at) || open > OPERANDS || self.nodes.len() == STEPS || !is_dense {
+        let moves_first = || node.inputs.iter().zip(&views).any(|(id, view)| self.is_moved(*id, view));
+        if self.links.is_taken(at) || open > OPERANDS || self.nodes.len() == STEPS || !is_dense || moves_first() {
             return None;
         }
         self.open = open;
@@ -159,9 +204,14 @@ impl Finding<'_, '_> {
         Some(Source::Step(self.chain.steps.len() - 1))
     }
 
+    /// Whether the operand that is to stay at its place would be viewed elsewhere.
+    fn is_moved(&self, id: TensorId, view: &View) -> bool {
+        self.first == Some(id) && *view != View::of(self.whole)
+    }
+
     /// Where a step finds an operand: in the chain, if the node that makes it joins, or outside.
     fn source(&mut self, id: TensorId, view: View) -> Source {
-        let maker = self.links.only_for_one(id);
+        let maker = if self.first == Some(id) { None } else { self.links.only_for_one(id) };
         if let Some(step) = maker.and_then(|maker| self.step(maker, view)) {
             return step;
         }

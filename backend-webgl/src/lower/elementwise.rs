@@ -1,20 +1,44 @@
-//! Elementwise operators, by themselves or one after the other.
+//! Elementwise operators: by themselves, one after the other, or after the result of another kernel.
 
 use super::Lowering;
 use crate::Layout;
 use crate::kernel::{Draw, Kernel, Word};
-use backend_api::Tensor;
 use backend_api::elementary::{Expr, Language, Scalar};
-use backend_api::form::Chain;
 use backend_api::form::chain::{self, Elements};
+use backend_api::form::{Chain, Epilogue};
 use backend_api::op::{Region, View};
+use backend_api::{Shape, Tensor};
 
 /// The names of operands.
 const OPERANDS: [&str; chain::OPERANDS] = ["src_x0", "src_x1", "src_x2", "src_x3", "src_x4", "src_x5"];
 
+/// The names of what an epilogue has besides the value that it follows.
+const ADDED: [&str; Epilogue::OPERANDS] = ["src_added0", "src_added1", "src_added2"];
+
+/// What follows the result of a kernel.
+#[derive(Clone, Copy)]
+pub(super) struct Following<'a> {
+    chain: &'a Chain,
+    /// Operands that the chain adds, and the place of the first of them.
+    added: &'a [&'a Tensor],
+    at: usize,
+}
+
+impl<'a> Following<'a> {
+    /// The operands of a node that are the head's, and what the others are for.
+    pub(super) fn of(op: &'a Epilogue, inputs: &'a [&'a Tensor]) -> (&'a [&'a Tensor], Following<'a>) {
+        let at = op.of_head(inputs.len());
+        let (head, added) = inputs.split_at(at);
+        (head, Following { chain: &op.chain, added, at })
+    }
+}
+
+/// The name of an operand, and its shape if it is bound: otherwise it is a value at hand.
+type Named = (&'static str, Option<Shape>);
+
 /// A draw whose elements are being printed: it gets a parameter for each number that a shape or an operator decides.
-struct Printed<'a> {
-    inputs: &'a [&'a Tensor],
+struct Printed {
+    operands: Vec<Named>,
     /// Dimensions of the result.
     whole: [usize; 4],
     layout: Layout,
@@ -23,7 +47,7 @@ struct Printed<'a> {
     functions: Vec<String>,
 }
 
-impl Printed<'_> {
+impl Printed {
     /// A parameter of the next function.
     fn int(&mut self, name: &str, value: usize) -> String {
         let name = format!("{name}{}", self.functions.len());
@@ -53,9 +77,9 @@ impl Printed<'_> {
 /// The names of an element's coordinates.
 const PLACE: [&str; 4] = ["d.x", "d.y", "d.z", "d.w"];
 
-impl Elements<Expr> for Printed<'_> {
+impl Elements<Expr> for Printed {
     fn operand(&mut self, operand: usize, view: View) -> Expr {
-        let (name, x) = (OPERANDS[operand], self.inputs[operand].shape);
+        let (name, Some(x)) = self.operands[operand] else { return Expr::name(self.operands[operand].0) };
         let dims = x.dims4();
         if view == View::of(self.whole) && dims == self.whole {
             return Expr::name(format!("lanes({name}, out_cols, row, col)"));
@@ -118,15 +142,33 @@ impl Elements<Expr> for Printed<'_> {
 
 impl Lowering<'_> {
     pub(super) fn chain(&self, op: &Chain) -> Result<Kernel, String> {
-        let whole = self.output(0)?.shape.dims4();
-        let mut draw = self.draw("elementwise")?.int("dim1", whole[1]).int("dim2", whole[2]);
+        let mut draw = self.draw("elementwise")?;
         for (index, name) in (0..self.inputs.len()).zip(OPERANDS) {
             draw = draw.input(name, index, self.input(index)?);
         }
-        let mut printed = Printed { inputs: self.inputs, whole, layout: self.layout, draw, functions: Vec::new() };
-        let expression = op.element(&mut printed).ok_or("it is not elementwise")?;
+        let operands = OPERANDS.into_iter().zip(self.inputs.iter().map(|x| Some(x.shape))).collect();
+        Ok(self.printed(op, draw, operands)?.into())
+    }
+
+    /// Adds what follows to a draw whose shader includes `following.glsl`.
+    pub(super) fn followed(&self, draw: Draw) -> Result<Draw, String> {
+        let Some(Following { chain, added, at }) = self.following else { return Ok(draw) };
+        let mut draw = draw.define("EPILOGUE", "");
+        for (index, (name, tensor)) in ADDED.into_iter().zip(added).enumerate() {
+            draw = draw.input(name, at + index, tensor);
+        }
+        let added = ADDED.into_iter().zip(added.iter().map(|x| Some(x.shape)));
+        self.printed(chain, draw, std::iter::once(("made", None)).chain(added).collect())
+    }
+
+    /// Gives a draw the words VIEWS, LINES and RESULT.
+    fn printed(&self, chain: &Chain, draw: Draw, operands: Vec<Named>) -> Result<Draw, String> {
+        let whole = self.output(0)?.shape.dims4();
+        let draw = draw.int("dim1", whole[1]).int("dim2", whole[2]);
+        let mut printed = Printed { operands, whole, layout: self.layout, draw, functions: Vec::new() };
+        let expression = chain.element(&mut printed).ok_or("it is not elementwise")?;
         let (lines, result) = Language::Glsl.lines(&expression);
         let draw = printed.draw.word("VIEWS", printed.functions.concat()).word("LINES", lines);
-        Ok(draw.word("RESULT", result).into())
+        Ok(draw.word("RESULT", result))
     }
 }

@@ -96,7 +96,7 @@ impl Lowering<'_> {
         [rows, n, k]: [usize; 3],
     ) -> Result<Option<Kernel>, String> {
         let factor = op.norm.is_none_or(|norm| norm.kind == NormKind::Rms);
-        let needed = op.norm.is_some() || op.activation != Activation::None;
+        let needed = self.needs_sums(op);
         let large = n.saturating_mul(k) >> self.tuning.joined_from > 0;
         if !factor || !needed || !large || self.tuning.blend == 0 {
             return Ok(None);
@@ -111,7 +111,8 @@ impl Lowering<'_> {
             return Ok(None);
         }
         let operands = [&[*at.x], at.norm, &[*at.w]].concat();
-        let first = self.linear_rows(draw, &products, &operands)?.sliced(slices);
+        let alone = Lowering { following: None, ..*self };
+        let first = alone.linear_rows(draw, &products, &operands)?.sliced(slices);
         let join = self.draw("linear_join")?.define("SLICED", "").scratch("src_sums", 0).int("sum_cols", sum_cols);
         let join = match &op.norm {
             Some(norm) => join.define("NORM", "").int("k", k).float("eps", norm.eps),
@@ -142,7 +143,12 @@ impl Lowering<'_> {
     /// How many slices of the columns a draw is made in: several if its fragments are too few for a GPU and sums suffice
     /// for it.
     fn slices(&self, draw: &Draw, op: &Linear, k: usize) -> usize {
-        if op.norm.is_some() || op.activation != Activation::None { 1 } else { self.slices_of(draw, k) }
+        if self.needs_sums(op) { 1 } else { self.slices_of(draw, k) }
+    }
+
+    /// Whether something needs whole sums: what is more than added to them.
+    fn needs_sums(&self, op: &Linear) -> bool {
+        op.norm.is_some() || op.activation != Activation::None || self.following.is_some()
     }
 
     /// Returns the number of slices of a draw that makes partial sums.
@@ -171,6 +177,7 @@ impl Lowering<'_> {
         if let Some(index) = at.residual {
             draw = draw.define("RESIDUAL", "").input("src_residual", *index, self.input(*index)?);
         }
+        let draw = self.followed(draw)?;
         Ok(match op.activation {
             Activation::None => draw.define("ACT", IDENTITY),
             Activation::Unary(kind) => draw.define("ACT", kind.function()),

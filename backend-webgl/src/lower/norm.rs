@@ -24,6 +24,7 @@ impl Lowering<'_> {
         if let Some(tensor) = self.inputs.get(residual) {
             last = last.define("RESIDUAL", "").input("src_residual", residual, tensor);
         }
+        let last = self.followed(last)?;
         Ok(by_rows(x, ["src_mean", "src_factor"], |to, count| stats(Draw::raw("norm_rows", to, count)), last))
     }
 

@@ -1,5 +1,8 @@
 // What kernels of several rows share: where they find x and the weights, and what follows the products.
 //!function ACT
+//!if EPILOGUE
+//!include lib/epilogue.wgsl
+//!end
 
 // The first rows of x and of the weights in a batch. Batches are repeated in place: of B results and A matrices, result i uses
 // matrix i * A / B.
@@ -37,6 +40,9 @@ fn store(z: u32, row: u32, n: u32, apart: u32, sums: vec4<f32>) {
 //!end
 //!if RESIDUAL
         value += residual[at];
+//!end
+//!if EPILOGUE
+        value = epilogue(value, row, col);
 //!end
         out[at] = value;
     }

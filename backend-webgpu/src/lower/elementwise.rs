@@ -1,24 +1,90 @@
-//! Elementwise operators, by themselves or one after the other.
+//! Elementwise operators: by themselves, one after the other, or after the result of another kernel.
 
 use super::Node;
-use crate::kernel::{Kernel, Value};
+use crate::kernel::{Kernel, MAX_BINDINGS, Value};
 use backend_api::elementary::{Expr, Language, Scalar};
-use backend_api::form::Chain;
 use backend_api::form::chain::{self, Elements};
+use backend_api::form::{Chain, Epilogue};
 use backend_api::op::{Region, View};
+use backend_api::{Shape, Tensor};
 
 /// The names of operands.
 const OPERANDS: [&str; chain::OPERANDS] = ["x0", "x1", "x2", "x3", "x4", "x5"];
+/// The names of what an epilogue has besides the value that it follows.
+const ADDED: [&str; Epilogue::OPERANDS] = ["added0", "added1", "added2"];
+
+/// What follows the result of a kernel.
+#[derive(Clone, Copy)]
+pub struct Following<'a> {
+    chain: &'a Chain,
+    /// Operands that the chain adds, and the place of the first of them.
+    added: &'a [&'a Tensor],
+    at: usize,
+}
+
+impl<'a> Following<'a> {
+    /// The operands of a node that are the head's, and what the others are for.
+    pub fn of(op: &'a Epilogue, inputs: &'a [&'a Tensor]) -> (&'a [&'a Tensor], Following<'a>) {
+        let at = op.of_head(inputs.len());
+        let (head, added) = inputs.split_at(at);
+        (head, Following { chain: &op.chain, added, at })
+    }
+}
+
+/// Adds what follows to a kernel that includes `lib/epilogue.wgsl`.
+///
+/// *Errors*: more bindings than there are.
+pub fn followed(kernel: Kernel, node: &Node<'_>) -> Result<Kernel, String> {
+    let Some(Following { chain, added, at }) = node.following else { return Ok(kernel) };
+    let out = node.outputs[node.outputs.len() - 1].shape;
+    let operands = std::iter::once(("value", None)).chain(ADDED.into_iter().zip(added.iter().map(|x| Some(x.shape))));
+    let kernel = kernel.flag("EPILOGUE", true).u("epilogue_cols", out.cols());
+    let mut kernel = printed(chain, kernel, operands.collect(), out)?;
+    for (i, (name, tensor)) in ADDED.into_iter().zip(added).enumerate() {
+        kernel = kernel.input(name, at + i, tensor);
+    }
+    // The result is one more.
+    match kernel.bindings.len() + 1 {
+        0..=MAX_BINDINGS => Ok(kernel),
+        count => Err(format!("it needs {count} storage bindings, and devices have {MAX_BINDINGS}")),
+    }
+}
+
+/// Elementwise operators, alone or one after the other: each invocation makes an element.
+pub fn chain(op: &Chain, node: &Node<'_>) -> Result<Vec<Kernel>, String> {
+    let out = node.outputs[0];
+    let kernel =
+        node.elementwise("elementwise", out.shape.len()).u("len", out.shape.len()).u4("dim", out.shape.dims4());
+    let operands = OPERANDS.into_iter().zip(node.inputs.iter().map(|x| Some(x.shape))).collect();
+    let mut kernel = printed(op, kernel, operands, out.shape)?;
+    for (i, (name, tensor)) in OPERANDS.into_iter().zip(node.inputs).enumerate() {
+        kernel = kernel.input(name, i, tensor);
+    }
+    Ok(vec![kernel.output("out", 0, out)])
+}
+
+/// Gives a kernel the words LINES and RESULT.
+fn printed(chain: &Chain, kernel: Kernel, operands: Vec<Named>, out: Shape) -> Result<Kernel, String> {
+    let mut printed = Printed { operands, out, kernel, count: 0 };
+    let expression = chain.element(&mut printed).ok_or("it is not elementwise")?;
+    let (lines, result) = Language::Wgsl.lines(&expression);
+    Ok(printed.kernel.word("LINES", lines).word("RESULT", result))
+}
+
+/// The name of an operand, and its shape if it is bound: otherwise it is a value at hand.
+type Named = (&'static str, Option<Shape>);
 
 /// A kernel whose elements are being printed: it gets a parameter for each number that a shape or an operator decides.
-struct Printed<'a> {
-    node: &'a Node<'a>,
+struct Printed {
+    operands: Vec<Named>,
+    /// The shape of the result.
+    out: Shape,
     kernel: Kernel,
     /// How many views and regions it has so far.
     count: usize,
 }
 
-impl Printed<'_> {
+impl Printed {
     /// A parameter of the next view or region.
     fn unsigned(&mut self, name: &str, value: usize) -> String {
         let name = format!("{name}{}", self.count);
@@ -27,10 +93,10 @@ impl Printed<'_> {
     }
 }
 
-impl Elements<Expr> for Printed<'_> {
+impl Elements<Expr> for Printed {
     fn operand(&mut self, place: usize, view: View) -> Expr {
-        let (name, x, out) = (OPERANDS[place], self.node.inputs[place].shape, self.node.outputs[0].shape);
-        if view == View::of(out.dims4()) && x.len() == out.len() {
+        let (name, Some(x)) = self.operands[place] else { return Expr::name(self.operands[place].0) };
+        if view == View::of(self.out.dims4()) && x.len() == self.out.len() {
             return Expr::name(format!("{name}[i]"));
         }
         let mut index = self.unsigned("at", view.at);
@@ -56,7 +122,7 @@ impl Elements<Expr> for Printed<'_> {
     }
 
     fn inside(&mut self, region: Region) -> Expr {
-        let whole = self.node.outputs[0].shape.dims4();
+        let whole = self.out.dims4();
         let mut conditions = Vec::new();
         match region {
             Region::Box { first, dims } => {
@@ -77,19 +143,4 @@ impl Elements<Expr> for Printed<'_> {
         }
         Expr::name(format!("select(0.0, 1.0, {})", conditions.join(" && ")))
     }
-}
-
-/// Elementwise operators, alone or one after the other: each invocation makes an element.
-pub fn chain(op: &Chain, node: &Node<'_>) -> Result<Vec<Kernel>, String> {
-    let out = node.outputs[0];
-    let kernel =
-        node.elementwise("elementwise", out.shape.len()).u("len", out.shape.len()).u4("dim", out.shape.dims4());
-    let mut printed = Printed { node, kernel, count: 0 };
-    let expression = op.element(&mut printed).ok_or("it is not elementwise")?;
-    let (lines, result) = Language::Wgsl.lines(&expression);
-    let mut kernel = printed.kernel;
-    for (i, (name, tensor)) in OPERANDS.into_iter().zip(node.inputs).enumerate() {
-        kernel = kernel.input(name, i, tensor);
-    }
-    Ok(vec![kernel.word("LINES", lines).word("RESULT", result).output("out", 0, out)])
 }

@@ -2,6 +2,7 @@
 //! chunks take a dispatch for each range of columns whose rows of weights lie in one chunk (for a GLU: the gate's and the
 //! up part's).
 
+use super::elementwise::followed;
 use super::{MAX_GRID, Node, grid, literal};
 use crate::kernel::{Kernel, MAX_BINDINGS, Operand, row_type};
 use crate::storage::{Chunk, chunks};
@@ -301,7 +302,7 @@ pub fn lower(op: &Linear, node: &Node<'_>, source: &Source<'_>, batch: &Batch) -
         if let Some(place) = o.residual {
             kernel = kernel.input("residual", *place, tensor(place));
         }
-        kernels.push(kernel.output("out", last, out));
+        kernels.push(followed(kernel, node)?.output("out", last, out));
     }
     Ok(kernels)
 }

@@ -1,5 +1,6 @@
 //! Norms and softmax.
 
+use super::elementwise::followed;
 use super::recurrent::views;
 use super::{Node, grid};
 use crate::kernel::Kernel;
@@ -36,7 +37,10 @@ pub fn norm(op: &Norm, node: &Node<'_>) -> Kernels {
     if let Some(tensor) = node.inputs.get(residual) {
         kernel = kernel.flag("RESIDUAL", true).input("residual", residual, tensor);
     }
-    Ok(vec![kernel.output("out", 0, node.outputs[0])])
+    if op.heads > 1 && node.following.is_some() {
+        return Err("what follows a norm of heads is done by itself".into());
+    }
+    Ok(vec![followed(kernel, node)?.output("out", 0, node.outputs[0])])
 }
 
 pub fn norm_gate(op: &NormGate, node: &Node<'_>) -> Kernels {
