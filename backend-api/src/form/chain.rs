@@ -177,12 +177,10 @@ impl<'l, 'g> Finding<'l, 'g> {
         self.step((at, node), View::of(self.whole))?;
         let outputs = node.outputs.iter().take(1).copied().collect();
         let user = self.first.and_then(|first| self.links.only_user(first));
-        (self.first.is_none() || user.is_some_and(|(user, _)| self.nodes.contains(&user))).then(|| Found {
-            form: self.chain,
-            nodes: self.nodes,
-            inputs: self.inputs,
-            outputs,
-        })
+        if self.first.is_some() && user.is_none_or(|(user, _)| !self.nodes.contains(&user)) {
+            return None;
+        }
+        Some(Found { form: self.chain, nodes: self.nodes, inputs: self.inputs, outputs })
     }
 
     /// Takes a node and what may come before it; nothing if it cannot be a step.
