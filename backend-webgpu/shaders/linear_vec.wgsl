@@ -162,24 +162,22 @@ fn main(
         if (n + own <= last) {
             let col = p.first + n + own;
             let at = first_row + row;
-            let value = ended(few_sum(lane, row) * x[scale_at(at)].x, own, rest_of(at, col));
+            var value = ended(few_sum(lane, row) * x[scale_at(at)].x, own, rest_of(at, col));
 //!if EPILOGUE
-            out[at * p.out_cols + col] = epilogue(value, at, col);
-//!else
-            out[at * p.out_cols + col] = value;
+            value = epilogue(value, at, col);
 //!end
+            out[at * p.out_cols + col] = value;
         }
     }
 //!else
     let sum = lanes_begin(lane, acc);
     let scale = row_scale(lane, begun);
     if (l < COLUMNS && n + l <= last) {
-        let value = ended(lanes_end(lane, sum) * scale, own, rest);
+        var value = ended(lanes_end(lane, sum) * scale, own, rest);
 //!if EPILOGUE
-        out[col] = epilogue(value, 0u, col);
-//!else
-        out[col] = value;
+        value = epilogue(value, 0u, col);
 //!end
+        out[col] = value;
     }
 //!end
 }

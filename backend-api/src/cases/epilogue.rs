@@ -58,7 +58,7 @@ pub(super) fn cases() -> Vec<Case> {
     let mut cases = Vec::new();
     for (head, cols, record) in HEADS {
         for (tail, follow) in TAILS {
-            for rows in [1, 3, 6, 40] {
+            for rows in [1, 3, 6, 40, 70] {
                 let name = format!("{head}, then {tail}, {rows} rows");
                 let case = Case::graph("epilogue", name, StepParams::at(0, rows as u32), |o| {
                     let x = record(o, rows)[0];

@@ -46,7 +46,7 @@ pub enum Source {
     Step(usize),
 }
 
-/// What the elements of a chain's result are made of.
+/// Parts that the elements of a chain's result are made of.
 pub trait Elements<T> {
     /// The element that an operand, by its place, has in a view.
     fn operand(&mut self, place: usize, view: View) -> T;
