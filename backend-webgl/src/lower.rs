@@ -96,7 +96,7 @@ struct Lowering<'a> {
     outputs: &'a [&'a Tensor],
     layout: Layout,
     tuning: &'a Tuning,
-    /// What follows the last result.
+    /// Chain that follows the last result.
     following: Option<Following<'a>>,
 }
 

@@ -65,7 +65,7 @@ pub struct Node<'a> {
     pub alike: bool,
     /// How many sequences states hold.
     pub sequences: usize,
-    /// What follows the last result.
+    /// Chain that follows the last result.
     pub following: Option<Following<'a>>,
 }
 

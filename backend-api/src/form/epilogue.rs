@@ -18,7 +18,7 @@ use crate::links::Links;
 pub struct Epilogue {
     /// A [`Linear`], [`NormAdd`] or [`NormAddLinear`].
     pub head: Box<Form>,
-    /// What follows; its first operand is the result before it, each element at its place.
+    /// Chain that follows; its first operand is the result before it, each element at its place.
     pub chain: Chain,
 }
 

@@ -9,7 +9,7 @@ use super::{Binary, BinaryKind, Clamp, Glu, GluKind, Op, Scale, TriKind, Unary, 
 use crate::elementary::{Expr, Language, Scalar};
 use crate::tensor::Shape;
 
-/// Which element of a tensor belongs to an element of a result. It is always one of the tensor's.
+/// Rule that finds the element of a tensor that belongs to an element of a result. It is always one of the tensor's.
 ///
 /// *Units*: elements.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -18,7 +18,7 @@ pub struct View {
     pub at: usize,
     /// How many further it is along each of the result's four dimensions.
     pub strides: [usize; 4],
-    /// What happens to a coordinate before.
+    /// Shift and size of the dimensions in which a coordinate goes round.
     pub wraps: [Option<Wrap>; 4],
 }
 

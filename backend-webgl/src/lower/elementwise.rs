@@ -15,7 +15,7 @@ const OPERANDS: [&str; chain::OPERANDS] = ["src_x0", "src_x1", "src_x2", "src_x3
 /// The names of what an epilogue has besides the value that it follows.
 const ADDED: [&str; Epilogue::OPERANDS] = ["src_added0", "src_added1", "src_added2"];
 
-/// What follows the result of a kernel.
+/// Chain that follows the result of a kernel.
 #[derive(Clone, Copy)]
 pub(super) struct Following<'a> {
     chain: &'a Chain,

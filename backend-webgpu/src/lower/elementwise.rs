@@ -13,7 +13,7 @@ const OPERANDS: [&str; chain::OPERANDS] = ["x0", "x1", "x2", "x3", "x4", "x5"];
 /// The names of what an epilogue has besides the value that it follows.
 const ADDED: [&str; Epilogue::OPERANDS] = ["added0", "added1", "added2"];
 
-/// What follows the result of a kernel.
+/// Chain that follows the result of a kernel.
 #[derive(Clone, Copy)]
 pub struct Following<'a> {
     chain: &'a Chain,
