@@ -6,11 +6,10 @@ use crate::cover::cover;
 use crate::error::{Error, Unsupported};
 use crate::form::{Cover, Matcher};
 use crate::graph::Graph;
-use crate::made::Made;
+use crate::kernel::KernelInfo;
 use crate::part::{Part, Piece};
 use crate::plan::Plan;
 use crate::products::Products;
-use crate::role::Role;
 use crate::step::StepParams;
 use crate::tensor::{DType, Shape, Tensor};
 use crate::tuning::{Tunable, Tuned};
@@ -130,35 +129,25 @@ impl AddAssign for Stats {
     }
 }
 
-/// One dispatch or draw of a program, for `trace`.
-#[derive(Debug, Clone, PartialEq)]
-pub struct KernelInfo {
-    /// The kernel with its variant.
-    pub name: String,
-    /// The grid: workgroups, or the width and height of a draw.
-    pub grid: [u32; 3],
-    /// Bytes of operands and results that it touches, as far as they are known when compiled.
+/// Memory of one class that a program holds beside the storages that it is bound to.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Held {
+    /// `slots` lie between covers, `scratch` between the kernels of one, and `parameters` say what is fixed when compiled.
+    pub class: &'static str,
+    /// Number of buffers or textures.
+    pub count: usize,
+    /// Bytes of all of them.
     pub bytes: u64,
-    /// Floating-point operations of its products with weight matrices, of which a multiply-add is two.
-    pub flops: u64,
-    /// Purpose of the kernel.
-    pub role: Role,
-    /// The weights or states that tell it from others like it.
-    pub subject: String,
-    /// Tensors that it writes, as far as they can be watched.
-    pub made: Vec<Made>,
 }
 
-impl KernelInfo {
-    /// A kernel that does a cover of a graph, or a part of it. `bytes` are those of all its operands; of experts, and of
-    /// tables in which rows are looked up, a share counts.
-    pub fn new(graph: &Graph, cover: &Cover, name: String, grid: [u32; 3], bytes: u64) -> KernelInfo {
-        let nodes = || cover.nodes.iter().filter_map(|node| graph.nodes().get(*node));
-        let (read, of) = nodes().find_map(|node| graph.experts_read(node)).unwrap_or((1, 1));
-        let unread: u64 = nodes().map(|node| graph.bytes_not_looked_up(node)).sum();
-        let bytes = bytes.saturating_sub(unread) / of as u64 * read as u64;
-        let (flops, role, subject) = (2 * cover.products(graph, bytes), cover.role(graph), cover.subject(graph));
-        KernelInfo { name, grid, bytes, flops, role, subject, made: Vec::new() }
+impl Held {
+    /// Sums up buffers of these sizes.
+    pub fn of(class: &'static str, sizes: impl IntoIterator<Item = u64>) -> Held {
+        sizes.into_iter().fold(Held { class, count: 0, bytes: 0 }, |held, bytes| Held {
+            count: held.count + 1,
+            bytes: held.bytes + bytes,
+            ..held
+        })
     }
 }
 
@@ -350,6 +339,11 @@ pub trait Program {
 
     /// Its dispatches or draws in order.
     fn kernels(&self) -> Vec<KernelInfo>;
+
+    /// Its memory by class, for traces; by default it tells of none.
+    fn held(&self) -> Vec<Held> {
+        Vec::new()
+    }
 }
 
 /// The times of one step, under way.

@@ -249,16 +249,6 @@ impl Graph {
         Some((chosen.min(all), all))
     }
 
-    /// Returns the bytes of the table rows that a lookup does not read.
-    pub fn bytes_not_looked_up(&self, node: &Node) -> u64 {
-        let (Op::GetRows(_), Some(table), Some(made)) = (&node.op, node.inputs.first(), node.outputs.first()) else {
-            return 0;
-        };
-        let (table, made) = (self.tensor(*table), self.tensor(*made));
-        let row = table.dtype.row_bytes(table.shape.cols()).unwrap_or(0);
-        (table.shape.rows().saturating_sub(made.shape.rows()) as u64).saturating_mul(row as u64)
-    }
-
     /// Applies an operator with one result.
     ///
     /// *Errors*: as [`Self::push_multi`], or an operator with several results.

@@ -18,6 +18,7 @@ mod error;
 pub mod form;
 pub mod format;
 mod graph;
+mod kernel;
 mod limits;
 mod links;
 mod made;
@@ -36,9 +37,7 @@ pub mod testing;
 mod tuning;
 mod watch;
 
-pub use backend::{
-    Backend, BackendInfo, KernelInfo, Profile, Program, ReadId, Stats, StorageDesc, StorageId, host_rows,
-};
+pub use backend::{Backend, BackendInfo, Held, Profile, Program, ReadId, Stats, StorageDesc, StorageId, host_rows};
 pub use codec::{Codec, CodecSpec, Levels};
 pub use cost::Cost;
 pub use cover::cover;
@@ -46,6 +45,7 @@ pub use error::{Error, Unsupported};
 pub use form::{Cover, Form, Matcher};
 pub use format::Format;
 pub use graph::{Graph, Node, TensorId};
+pub use kernel::{Bound, KernelInfo, Traffic};
 pub use limits::{StepLimits, check_one_sequence, check_sequences};
 pub use links::Links;
 pub use made::Made;

@@ -59,6 +59,13 @@ impl StepLimits {
         limits
     }
 
+    /// A step that fills the context, with as many rows as there may be.
+    pub fn fullest(&self) -> StepParams {
+        let count = |n: usize| u32::try_from(n).unwrap_or(u32::MAX / 2);
+        let (tokens, rows) = (count(self.tokens), count(self.rows.min(self.tokens)));
+        StepParams::at(tokens - rows, rows)
+    }
+
     /// Checks the parameters of a step.
     ///
     /// *Errors*: more rows than the graph was recorded for, or none; a position beyond the context; an

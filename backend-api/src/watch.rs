@@ -2,8 +2,9 @@
 
 use std::rc::Rc;
 
-use crate::backend::{KernelInfo, ReadId};
+use crate::backend::ReadId;
 use crate::error::Error;
+use crate::kernel::KernelInfo;
 use crate::step::StepParams;
 
 /// A kernel of a step that was submitted, as its watcher sees it.

@@ -2,9 +2,9 @@
 
 use crate::Layout;
 use crate::dense::Dense;
-use backend_api::format::{Codebook, Packing, codebooks};
+use backend_api::format::{Codebook, Packing, TEXEL, codebooks};
 use backend_api::op::At;
-use backend_api::{Codec, DType, Format, Tensor};
+use backend_api::{Bound, Codec, DType, Format, Tensor};
 
 /// Where a draw reads.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -98,8 +98,8 @@ pub(crate) struct Draw {
     pub(crate) region: Region,
     /// Triangles, whose results are added up.
     pub(crate) slices: usize,
-    /// Bytes of operands and results.
-    pub(crate) bytes: u64,
+    /// Operands, with the bytes of all of each.
+    pub(crate) operands: Vec<(Bound, u64)>,
 }
 
 /// An operator as draws.
@@ -129,7 +129,7 @@ impl Draw {
             targets: Vec::new(),
             region,
             slices: 1,
-            bytes: 0,
+            operands: Vec::new(),
         }
     }
 
@@ -137,7 +137,6 @@ impl Draw {
     pub(crate) fn new(shader: &'static str, to: Target, out: &Dense) -> Draw {
         let mut draw =
             Draw::empty(shader, Region::Whole(out.texels())).int("out_rows", out.rows).int("out_cols", out.cols);
-        draw.bytes += (out.rows * out.cols * 4) as u64;
         draw.targets.push(to);
         draw
     }
@@ -145,7 +144,6 @@ impl Draw {
     /// A draw of one value a texel into a scratch texture.
     pub(crate) fn raw(shader: &'static str, to: usize, count: usize) -> Draw {
         let mut draw = Draw::empty(shader, Region::Whole(count)).int("out_count", count);
-        draw.bytes += (count * 4) as u64;
         draw.targets.push(Target::Scratch(to));
         draw
     }
@@ -168,7 +166,6 @@ impl Draw {
             .int("append_unit", unit_rows)
             .int("append_max", max);
         draw = draw.define_if(at == At::Next, "APPEND_NEXT").define_if(at == At::EachNext, "APPEND_EACH");
-        draw.bytes += (unit_rows * max * state.cols * 4) as u64;
         draw.targets.push(to);
         draw
     }
@@ -220,7 +217,7 @@ impl Draw {
     /// A dense operand.
     pub(crate) fn input(mut self, name: &'static str, index: usize, tensor: &Tensor) -> Draw {
         self.dense.push((name, Source::Input(index)));
-        self.bytes += tensor.shape.len() as u64 * 4;
+        self.operands.push((Bound::Input(index), dense_bytes(tensor)));
         self
     }
 
@@ -274,7 +271,7 @@ impl Draw {
         }
         self = self.int(format!("groups_{operand}"), packing.groups);
         self.weights.push((Source::Input(index), format));
-        self.bytes += (packing.texels * backend_api::format::TEXEL) as u64;
+        self.operands.push((Bound::Input(index), (packing.texels * TEXEL) as u64));
         Ok(self)
     }
 
@@ -299,5 +296,13 @@ impl Draw {
             Layout::Packed => name,
             Layout::R32f | Layout::Bits => format!("{name} {}", layout.name()),
         }
+    }
+}
+
+/// Bytes of a tensor of numbers.
+pub(crate) fn dense_bytes(tensor: &Tensor) -> u64 {
+    match tensor.dtype {
+        DType::Coded(codec) => (codec.device_row_bytes(tensor.shape.cols()) * tensor.shape.rows()) as u64,
+        _ => tensor.shape.len() as u64 * 4,
     }
 }

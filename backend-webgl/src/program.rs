@@ -2,14 +2,15 @@
 
 use crate::Shared;
 use crate::gl::{Buffer, Framebuffer, Program as Linked, Rect, Texture, Timer, WEIGHT_UNIT};
-use crate::kernel::{Draw, Kernel, Region, Source, Target};
+use crate::kernel::{Draw, Kernel, Region, Source, Target, dense_bytes};
 use crate::profile::Times;
 use crate::shader;
 use crate::store::Storage;
 use crate::watch::Watched;
 use backend_api::op::At;
 use backend_api::{
-    Cover, Error, KernelInfo, Made, Part, Piece, Place, Plan, Profile, Program, StepLimits, StepParams, TensorId,
+    Bound, Cover, Error, Graph, Held, KernelInfo, Made, Part, Piece, Place, Plan, Profile, Program, StepLimits,
+    StepParams, TensorId,
 };
 use std::collections::{BTreeMap, HashMap};
 use std::ops::Range;
@@ -93,6 +94,24 @@ fn equalize(sizes: &mut [usize], kernel: &Kernel) {
     }
 }
 
+/// What a draw reads and writes, and the bytes of all of it.
+fn bound_by(draw: &Draw, kernel: &Kernel, node: &Cover, graph: &Graph) -> Vec<(Bound, u64)> {
+    let result = |i: usize| node.outputs.get(i).map_or(0, |id| dense_bytes(graph.tensor(*id)));
+    // A texel between draws has one value.
+    let between = |i: usize| (Bound::Between, kernel.scratch.get(i).map_or(0, |texels| 4 * *texels as u64));
+    let read = draw.dense.iter().filter_map(|(_, source)| match *source {
+        Source::Input(_) => None,
+        Source::Scratch(i) => Some(between(i)),
+        Source::Beside(i) => Some((Bound::Between, result(i))),
+    });
+    let written = draw.targets.iter().map(|target| match *target {
+        Target::Output(i) => (Bound::Output(i), result(i)),
+        Target::Scratch(i) => between(i),
+        Target::Beside(i) => (Bound::Between, result(i)),
+    });
+    draw.operands.iter().copied().chain(read).chain(written).collect()
+}
+
 impl Compiled {
     pub(crate) fn new(shared: &Rc<Shared>, plan: &Plan, sequences: Vec<Vec<Rc<Storage>>>) -> Result<Compiled, Error> {
         let graph = plan.graph();
@@ -135,14 +154,14 @@ impl Compiled {
             step: shared.gl.step_uniforms(size_of::<StepParams>())?,
             limits,
         };
-        let mut draft = Draft::default();
+        let (mut draft, fullest) = (Draft::default(), limits.fullest());
         for (node, kernel) in &kernels {
             for draw in &kernel.draws {
                 let pass = made.pass(plan, node, kernel, draw, &mut draft)?;
                 made.passes.push(pass);
             }
             let passes = made.passes[made.pieces.len()..].iter();
-            let kernels = passes.map(|pass| (pass.info.bytes, pass.units));
+            let kernels = passes.map(|pass| (pass.info.traffic.of(&fullest), pass.units));
             made.pieces.extend(Piece::of_cover(graph, node, kernels));
         }
         for (name, program) in &draft.fresh {
@@ -234,7 +253,7 @@ impl Compiled {
         };
         let rect = shared.fold.rect(first, texels);
         let grid = [rect.width, rect.height, 1];
-        let mut info = KernelInfo::new(plan.graph(), node, name, grid, draw.bytes);
+        let mut info = KernelInfo::new(plan.graph(), node, name, grid, &bound_by(draw, kernel, node, plan.graph()));
         let mut made = Vec::new();
         for (to, texture) in draw.targets.iter().zip(made_in) {
             let matrix = match to {
@@ -444,5 +463,15 @@ impl Program for Compiled {
 
     fn kernels(&self) -> Vec<KernelInfo> {
         self.passes.iter().map(|pass| pass.info.clone()).collect()
+    }
+
+    fn held(&self) -> Vec<Held> {
+        let scratch = self.scratch.values().flatten().chain(&self.beside);
+        let parameters = self.params.iter().chain([&self.step]);
+        vec![
+            Held::of("slots", self.slots.iter().map(Texture::size)),
+            Held::of("scratch", scratch.map(Texture::size)),
+            Held::of("parameters", parameters.map(|buffer| buffer.bytes as u64)),
+        ]
     }
 }

@@ -2,7 +2,7 @@
 
 use crate::storage::Chunk;
 use backend_api::format::{Codebook, GROUP, codebooks};
-use backend_api::{Codec, DType, Format, Tensor};
+use backend_api::{Bound, Codec, DType, Format, Tensor};
 
 /// Storage bindings of a shader that every device has.
 pub const MAX_BINDINGS: usize = 8;
@@ -266,6 +266,16 @@ impl Kernel {
                     .u(format!("{name}_cols"), cols)
             }
         }
+    }
+
+    /// What it binds, and the bytes of that, for traces.
+    pub fn bound(&self) -> Vec<(Bound, u64)> {
+        let bound = |binding: &Binding| match binding.operand {
+            Operand::Input(i) => Bound::Input(i),
+            Operand::Output(i) => Bound::Output(i),
+            Operand::Scratch { .. } => Bound::Between,
+        };
+        self.bindings.iter().map(|binding| (bound(binding), binding.bytes)).collect()
     }
 
     /// The codebooks of its tables, which are bound after the storages, in order.

@@ -7,7 +7,7 @@ use crate::pipeline::Pipeline;
 use crate::profile;
 use crate::watch::Watched;
 use backend_api::{
-    Error, KernelInfo, Kind, Made, Part, Piece, Place, Plan, Profile, Program, StepLimits, StepParams, TensorId,
+    Error, Held, KernelInfo, Kind, Made, Part, Piece, Place, Plan, Profile, Program, StepLimits, StepParams, TensorId,
 };
 use std::ops::Range;
 use std::rc::Rc;
@@ -22,6 +22,11 @@ type Each = [u32; 8];
 /// Bytes of the step's parameters, and of those with the origin.
 const PARAMS: u64 = size_of::<StepParams>() as u64;
 const BLOCK: u64 = PARAMS + size_of::<Origin>() as u64;
+
+/// Classes of its memory.
+const SLOTS: &str = "slots";
+const SCRATCH: &str = "scratch";
+const PARAMETERS: &str = "parameters";
 
 /// One dispatch, ready to be encoded.
 pub struct Dispatch {
@@ -62,7 +67,8 @@ pub struct GpuProgram {
     step: wgpu::Buffer,
     /// Whether the origin on the device is not 0.
     is_moved: bool,
-    owned: Vec<wgpu::Buffer>,
+    /// What it owns, with its class in traces.
+    owned: Vec<(&'static str, wgpu::Buffer)>,
     limits: StepLimits,
     /// Parameters of the rows, if they are of several sequences.
     each: Vec<Each>,
@@ -93,13 +99,13 @@ pub fn compile(shared: &Rc<Shared>, plan: &Plan, sequences: &[Vec<&Storage>]) ->
         limits,
         each: Vec::with_capacity(if limits.apart { FEW } else { 0 }),
     };
-    program.owned.push(program.step.clone());
+    program.owned.push((PARAMETERS, program.step.clone()));
     // Who watches may read them.
     let temporary = wgpu::BufferUsages::STORAGE | wgpu::BufferUsages::COPY_SRC;
     let mut slots = Vec::with_capacity(plan.slots().len());
     for (i, bytes) in plan.slots().iter().enumerate() {
         let buffer = shared.buffer(&format!("slot {i}"), *bytes, temporary)?;
-        program.owned.push(buffer.clone());
+        program.owned.push((SLOTS, buffer.clone()));
         slots.push(buffer);
     }
     let between = |b: &Binding| matches!(b.operand, Operand::Scratch { .. });
@@ -108,9 +114,9 @@ pub fn compile(shared: &Rc<Shared>, plan: &Plan, sequences: &[Vec<&Storage>]) ->
         Some(bytes) => Some(shared.buffer("scratch", bytes, wgpu::BufferUsages::STORAGE)?),
         None => None,
     };
-    program.owned.extend(scratch.clone());
+    program.owned.extend(scratch.clone().map(|scratch| (SCRATCH, scratch)));
     let (arena, offsets) = parameters(shared, &kernels)?;
-    program.owned.push(arena.clone());
+    program.owned.push((PARAMETERS, arena.clone()));
     let buffer_of = |storages: &[&Storage], id: TensorId, chunk: usize| match plan.place(id) {
         Some(Place::External(i)) => storages.get(i).and_then(|s| Some((s.buffers.get(chunk)?.clone(), s.begin()))),
         Some(Place::Slot(i)) => slots.get(i).map(|slot| (slot.clone(), 0)),
@@ -161,8 +167,7 @@ pub fn compile(shared: &Rc<Shared>, plan: &Plan, sequences: &[Vec<&Storage>]) ->
             let group = shared.cloned().map_or_else(|| group_of(storages), Ok)?;
             groups.push(group);
         }
-        let bytes = kernel.bindings.iter().map(|b| b.bytes).sum();
-        let mut info = KernelInfo::new(graph, cover, title, kernel.grid, bytes);
+        let mut info = KernelInfo::new(graph, cover, title, kernel.grid, &kernel.bound());
         let mut made = Vec::new();
         for binding in &kernel.bindings {
             let Operand::Output(i) = binding.operand else { continue };
@@ -176,12 +181,13 @@ pub fn compile(shared: &Rc<Shared>, plan: &Plan, sequences: &[Vec<&Storage>]) ->
         }
         program.dispatches.push(Dispatch { pipeline, groups, grid: kernel.grid, info, made });
     }
+    let fullest = limits.fullest();
     // A step of several sequences runs whole.
     let whole = if limits.apart { 0 } else { kernels.len() };
     for of_cover in kernels[..whole].chunk_by(|(one, _), (next, _)| one == next) {
         let at = program.pieces.len();
         let dispatches = program.dispatches[at..at + of_cover.len()].iter();
-        let kernels = dispatches.map(|d| (d.info.bytes, d.grid[outermost(d.grid)]));
+        let kernels = dispatches.map(|d| (d.info.traffic.of(&fullest), d.grid[outermost(d.grid)]));
         program.pieces.extend(Piece::of_cover(graph, &plan.covers()[of_cover[0].0], kernels));
     }
     Ok(program)
@@ -360,10 +366,18 @@ impl Program for GpuProgram {
     fn kernels(&self) -> Vec<KernelInfo> {
         self.dispatches.iter().map(|d| d.info.clone()).collect()
     }
+
+    fn held(&self) -> Vec<Held> {
+        let of = |class| {
+            let buffers = self.owned.iter().filter(move |(of, _)| *of == class);
+            Held::of(class, buffers.map(|(_, buffer)| buffer.size()))
+        };
+        [SLOTS, SCRATCH, PARAMETERS].map(of).into()
+    }
 }
 
 impl Drop for GpuProgram {
     fn drop(&mut self) {
-        self.owned.iter().for_each(|b| self.shared.free(b));
+        self.owned.iter().for_each(|(_, buffer)| self.shared.free(buffer));
     }
 }

@@ -490,7 +490,10 @@ pub struct EmbedArgs {
 pub struct BenchArgs {
     #[command(flatten)]
     pub load: LoadArgs,
-    /// Tokens of the prompt, and so the position at which decoding begins
+    /// Tokens that the context has before the prompt, which are not measured
+    #[arg(long, value_name = "TOKENS", default_value_t = 0, conflicts_with_all = ["ops", "loading", "conversations"])]
+    pub depth: usize,
+    /// Tokens of the prompt, after which decoding begins
     #[arg(long, value_name = "TOKENS", default_value_t = 128)]
     pub prefill: usize,
     /// Tokens to decode after the prompt
@@ -547,11 +550,22 @@ fn queued(text: &str) -> Result<usize, String> {
     number.ok_or_else(|| "give a number from 1 to 1000".into())
 }
 
+/// Parses a number of tokens that is not 0.
+fn at_least_one(text: &str) -> Result<usize, String> {
+    text.parse().ok().filter(|n| *n > 0).ok_or_else(|| "give a number of at least 1".into())
+}
+
 /// The arguments of `trace`.
 #[derive(Debug, Args)]
 pub struct TraceArgs {
     #[command(flatten)]
     pub load: LoadArgs,
+    /// Trace a prompt of so many tokens instead of a decode step
+    #[arg(long, value_name = "TOKENS", value_parser = at_least_one)]
+    pub prefill: Option<usize>,
+    /// Tokens that the context has before that [default: a few]
+    #[arg(long, value_name = "TOKENS")]
+    pub depth: Option<usize>,
     /// Print one line for all blocks that have the same kernels as the block before
     #[arg(long, conflicts_with = "json", help_heading = "Output")]
     pub fold: bool,

@@ -19,13 +19,14 @@ pub fn run(args: &BenchArgs, device: &DeviceArgs) -> Result<()> {
     let name = args.load.model.name();
     let bar = Bar::new(&name)?;
     let host = Rc::new(NativeHost::default());
-    let engine = args.load.options(device);
     let options = ModelOptions {
+        depth: args.depth,
         prefill: args.prefill,
         decode: args.decode,
         repeat: args.repeat as usize,
         fetch_interval: args.fetch_interval,
     };
+    let engine = args.load.with_room(options.n_ctx()).options(device);
     let (mut loading, mut doing) = (|at| bar.loading(at), |what: &str| bar.doing(what));
     if args.ops {
         let report = block_on(bench::ops(&engine.select, args.queued, &*host, &mut doing));

@@ -3,13 +3,14 @@
 use crate::args::{ContextArgs, DeviceArgs, DraftArgs, Layout, LoadArgs, ModelArgs, SessionArgs};
 use crate::models::{self, Reference};
 use crate::{embedded, output, proven, saved, tune};
-use anygpu::bench;
+use anygpu::bench::{self, Buffers};
 use anygpu::handle::Opened;
 use anygpu::native::{NativeHost, block_on, open_files};
 use anygpu::{
     BackendInfo, ByteSource, BytesSource, CallForm, ChatOptions, ChatPrompt, ChatTemplate, Constraint, DraftModel,
-    Engine, EngineOptions, Event, Footprint, GenerateOptions, Generation, Gguf, KernelInfo, KvCache, Message, Parts,
-    Piece, Pooling, Progress, Recipe, Report, Sampling, SavedRequest, SelectOptions, Session, Snapshot, Tokenizer,
+    Engine, EngineOptions, Event, Footprint, GenerateOptions, Generation, Gguf, KvCache, Message, Parts, Piece,
+    Pooling, Progress, Recipe, Report, Sampling, SavedRequest, SelectOptions, Session, Snapshot, Tokenizer,
+    TracedKernel,
 };
 use anygpu_constrain::{Format, Vocabulary};
 use anyhow::{Context, Result};
@@ -62,7 +63,19 @@ impl ModelArgs {
     }
 }
 
+/// Size of the context that a model has at most if nobody names one.
+const DEFAULT_N_CTX: usize = 2048;
+
 impl LoadArgs {
+    /// Returns these arguments with a context of at least so many tokens, unless they name its size.
+    pub fn with_room(&self, tokens: usize) -> LoadArgs {
+        let mut load = self.clone();
+        if tokens > DEFAULT_N_CTX {
+            load.context.n_ctx.get_or_insert(tokens);
+        }
+        load
+    }
+
     /// Converts the arguments to the engine's options.
     pub fn options(&self, device: &DeviceArgs) -> EngineOptions {
         self.context.options(device)
@@ -410,13 +423,6 @@ impl Loaded {
         Ok(block_on(session.logits(rest, all, self.engine.host()))?)
     }
 
-    /// Returns the kernels of a decode step.
-    ///
-    /// *Errors*: those of [`Session::decode_kernels`].
-    pub fn decode_kernels(&self) -> Result<Vec<KernelInfo>> {
-        Ok(self.session.borrow_mut().decode_kernels()?)
-    }
-
     /// Returns the device memory in use, and how much of it weights and states take.
     ///
     /// *Errors*: those of [`Session::footprint`].
@@ -424,12 +430,24 @@ impl Loaded {
         Ok((self.engine.backend().stats().memory, self.session.borrow().footprint()?))
     }
 
-    /// Measures these kernels with the device's own clock, at the end of the last generated text. Returns `None` if the
-    /// device has no such clock.
+    /// Returns the buffers of the model, of the text and of its programs by class.
     ///
-    /// *Errors*: those of [`Session::profile`].
-    pub fn profile(&self) -> Result<Option<Vec<f64>>> {
+    /// *Errors*: those of [`Buffers::of`].
+    pub fn buffers(&self) -> Result<Vec<Buffers>> {
+        Ok(Buffers::of(&self.session.borrow())?)
+    }
+
+    /// Drops all tokens of the text from a position on.
+    pub fn rewind(&mut self, position: usize) {
+        self.session.get_mut().rewind(position);
+    }
+
+    /// Returns the kernels that would compute a prompt at the end of the text, or those of a decode step if the prompt is
+    /// empty, with the median of the device's times if it has a clock for them.
+    ///
+    /// *Errors*: those of [`Session::trace`].
+    pub fn trace(&self, prompt: &[u32]) -> Result<Vec<TracedKernel>> {
         let (mut session, host) = (self.session.borrow_mut(), self.engine.host());
-        Ok(block_on(bench::profile(host, async || session.profile(host).await))?)
+        Ok(block_on(bench::profile(host, async || session.trace(prompt, host).await))?)
     }
 }

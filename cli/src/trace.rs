@@ -1,93 +1,96 @@
-//! `trace`: lists the kernels of a decode step.
+//! `trace`: lists the kernels of a decode step or of a prompt.
 
 use crate::args::{DeviceArgs, TraceArgs};
 use crate::load::Loaded;
 use crate::output;
-use anygpu::{GenerateOptions, KernelInfo, Overflow, Role};
+use anygpu::bench::{Buffers, RoleTime, by_role, prompt};
+use anygpu::{GenerateOptions, Overflow, TracedKernel};
 use anyhow::Result;
 use serde_json::json;
 
 /// Number of tokens to decode, to measure the time of a step.
 const TIMED: usize = 33;
 
-/// A kernel of a step, and its time if the device can measure that.
-type Timed = (KernelInfo, Option<f64>);
-
 /// Runs `trace`.
 ///
-/// If the device can time single kernels, a few steps run with their kernels one by one, which takes longer than a
-/// normal step. Otherwise the time of a kernel is null.
+/// If the device can time single kernels, a few steps run with their kernels one by one, which takes longer than normal
+/// steps do. Otherwise the time of a kernel is null.
 pub fn run(args: &TraceArgs, device: &DeviceArgs) -> Result<()> {
-    let mut loaded = Loaded::new(&args.load, device)?;
-    let kernels = loaded.decode_kernels()?;
-    let options = GenerateOptions {
-        max_tokens: Some(TIMED),
-        overflow: Overflow::Stop,
-        stop_tokens: Some(Vec::new()),
-        draft_max: Some(0),
-        ..loaded.generate_options(None)
+    let before = args.depth.unwrap_or(0);
+    let room = [before, args.prefill.unwrap_or(0), TIMED, 1].into_iter().fold(0, usize::saturating_add);
+    let mut loaded = Loaded::new(&args.load.with_room(room), device)?;
+    let made = |tokens: usize| prompt(tokens, loaded.n_vocab());
+    let (text, more) = match (args.depth, args.prefill) {
+        // A file without a tokenizer has tokens all the same, and which one it is does not matter.
+        (None | Some(0), None) if loaded.tokenizer().is_some() => (loaded.prompt("")?, Vec::new()),
+        (None | Some(0), None) => (vec![0], Vec::new()),
+        (depth, prefill) => (made(depth.unwrap_or(0)), made(prefill.unwrap_or(0))),
     };
-    // A file without a tokenizer has tokens all the same, and which one it is does not matter.
-    let prompt = if loaded.tokenizer().is_some() { loaded.prompt("")? } else { vec![0] };
-    let generation = loaded.generate(&prompt, &options, &mut |_| ())?;
-    let step_ms = generation.decode_ms_per_token;
-    let times = loaded.profile()?;
-    let sum_ms: Option<f64> = times.as_ref().map(|times| times.iter().sum());
-    let times = times.unwrap_or_default().into_iter().map(Some).chain(std::iter::repeat(None));
-    let kernels: Vec<Timed> = kernels.into_iter().zip(times).collect();
-    let groups: Vec<Group> =
-        Role::ALL.iter().map(|role| Group::of(*role, &kernels)).filter(|g| g.kernels > 0).collect();
+    let step_ms = match more.len() {
+        0 => generated(&mut loaded, &text, TIMED)?.0,
+        _ => {
+            let all = [&text[..], &more].concat();
+            // The first time it compiles.
+            generated(&mut loaded, &all, 1)?;
+            loaded.rewind(text.len());
+            let (_, prefill_ms) = generated(&mut loaded, &all, 1)?;
+            loaded.rewind(text.len());
+            prefill_ms
+        }
+    };
+    let kernels = loaded.trace(&more)?;
+    let sum_ms: Option<f64> = kernels.iter().map(|kernel| kernel.ms).sum();
+    let roles = by_role(&kernels);
     let (memory, footprint) = loaded.memory()?;
+    let buffers = loaded.buffers()?;
     let programs = memory.saturating_sub(footprint.weights + footprint.states);
     let info = loaded.info();
+    let depth = kernels.first().map_or(0, |kernel| kernel.step.position);
     if args.json {
         let list: Vec<_> = kernels
             .iter()
-            .map(|(k, ms)| {
+            .map(|kernel| {
+                let (info, bytes, ms) = (&kernel.info, kernel.bytes(), kernel.ms);
                 json!({
-                    "kernel": k.name, "grid": k.grid, "bytes": k.bytes, "ms": ms, "role": k.role.name(),
-                    "subject": k.subject,
+                    "kernel": info.name, "grid": info.grid, "bytes": bytes, "ms": ms, "role": info.role.name(),
+                    "subject": info.subject,
                 })
             })
             .collect();
-        let roles: Vec<_> = groups
-            .iter()
-            .map(|g| json!({ "role": g.role.name(), "kernels": g.kernels, "bytes": g.bytes, "ms": g.ms }))
-            .collect();
         let (backend, adapter) = (info.name, &info.adapter);
         output::json(&json!({
-            "backend": backend, "adapter": adapter, "model": loaded.name, "step_ms": step_ms, "kernels_ms": sum_ms,
-            "kernels": list, "roles": roles,
+            "backend": backend, "adapter": adapter, "model": loaded.name,
+            "phase": if more.is_empty() { "decode" } else { "prefill" }, "depth": depth, "rows": more.len().max(1),
+            "step_ms": step_ms, "kernels_ms": sum_ms, "kernels": list, "roles": roles,
             "memory": { "weights": footprint.weights, "states": footprint.states, "programs": programs },
+            "buffers": buffers,
         }))?;
         return Ok(());
     }
     output::text(&if args.fold { folded(&kernels) } else { kernels.iter().map(line).collect() })?;
     output::text("\n")?;
-    for group in &groups {
-        output::text(&format!(
-            "{:<12} {:>5} kernels {:>14} bytes {:>11}\n",
-            group.role.name(),
-            group.kernels,
-            group.bytes,
-            milliseconds(group.ms)
-        ))?;
+    for RoleTime { role, kernels, bytes, ms, percent } in &roles {
+        let percent = percent.map_or(String::new(), |percent| format!(" {percent:>5.1} %"));
+        let ms = milliseconds(*ms);
+        output::text(&format!("{role:<12} {kernels:>5} kernels {bytes:>14} bytes {ms:>11}{percent}\n"))?;
     }
     let megabytes = |bytes: u64| bytes as f64 / 1e6;
+    let classes =
+        buffers.iter().map(|Buffers { class, count, bytes }| format!("{count} {class} {:.1}", megabytes(*bytes)));
     output::text(&format!(
-        "memory: {:.1} MB of weights, {:.1} MB of states, {:.1} MB of programs and what lies between kernels\n",
-        megabytes(footprint.weights),
-        megabytes(footprint.states),
-        megabytes(programs)
+        "memory: {:.1} MB: {}; the rest is staging, inputs and outputs\n",
+        megabytes(memory),
+        classes.collect::<Vec<_>>().join(", ")
     ))?;
-    let bytes = kernels.iter().map(|(kernel, _)| kernel.bytes).sum::<u64>();
+    let bytes = kernels.iter().map(TracedKernel::bytes).sum::<u64>();
     let gigabytes = if step_ms > 0.0 { bytes as f64 / step_ms / 1e6 } else { 0.0 };
+    let what = if more.is_empty() { "a step".into() } else { format!("for {} tokens", more.len()) };
     let sum = match sum_ms {
-        Some(ms) => format!("the kernels, each apart, sum to {ms:.3} ms, {:.0} % of the step", 100.0 * ms / step_ms),
+        Some(ms) => format!("the kernels, each apart, sum to {ms:.3} ms, {:.0} % of that", 100.0 * ms / step_ms),
         None => "this device tells no times of single kernels".into(),
     };
     output::text(&format!(
-        "{} on {} ({}): {} kernels, {bytes} bytes, {step_ms:.3} ms a step, {gigabytes:.2} GB/s; {sum}\n",
+        "{} on {} ({}): {} kernels, {bytes} bytes, {step_ms:.3} ms {what} at depth {depth}, {gigabytes:.2} GB/s; {sum}\n",
         loaded.name,
         info.name,
         info.adapter,
@@ -96,40 +99,33 @@ pub fn run(args: &TraceArgs, device: &DeviceArgs) -> Result<()> {
     Ok(())
 }
 
-/// Sums over the kernels of a role.
-struct Group {
-    role: Role,
-    kernels: usize,
-    bytes: u64,
-    ms: Option<f64>,
-}
-
-impl Group {
-    fn of(role: Role, kernels: &[Timed]) -> Group {
-        let all = || kernels.iter().filter(|(kernel, _)| kernel.role == role);
-        Group {
-            role,
-            kernels: all().count(),
-            bytes: all().map(|(kernel, _)| kernel.bytes).sum(),
-            ms: all().map(|(_, ms)| *ms).sum(),
-        }
-    }
+/// Generates so many tokens after a text; returns the time of each, and that of the text.
+fn generated(loaded: &mut Loaded, text: &[u32], tokens: usize) -> Result<(f64, f64)> {
+    let options = GenerateOptions {
+        max_tokens: Some(tokens),
+        overflow: Overflow::Stop,
+        stop_tokens: Some(Vec::new()),
+        draft_max: Some(0),
+        ..loaded.generate_options(None)
+    };
+    let generation = loaded.generate(text, &options, &mut |_| ())?;
+    Ok((generation.decode_ms_per_token, generation.prefill_ms))
 }
 
 fn milliseconds(ms: Option<f64>) -> String {
     ms.map_or("-".into(), |ms| format!("{ms:.4} ms"))
 }
 
-fn line((kernel, ms): &Timed) -> String {
-    let [x, y, z] = kernel.grid;
+fn line(kernel: &TracedKernel) -> String {
+    let [x, y, z] = kernel.info.grid;
     format!(
         "{:<44} {:>16} {:>12} bytes {:>11}  {:<10} {}\n",
-        kernel.name,
+        kernel.info.name,
         format!("{x}x{y}x{z}"),
-        kernel.bytes,
-        milliseconds(*ms),
-        kernel.role.name(),
-        kernel.subject
+        kernel.bytes(),
+        milliseconds(kernel.ms),
+        kernel.info.role.name(),
+        kernel.info.subject
     )
 }
 
@@ -141,18 +137,21 @@ fn block_of(subject: &str) -> Option<usize> {
 }
 
 /// Returns the lines of all kernels. Blocks that have the same kernels as the block before share one line.
-fn folded(kernels: &[Timed]) -> String {
-    let mut parts: Vec<(Option<usize>, &[Timed])> = Vec::new();
+fn folded(kernels: &[TracedKernel]) -> String {
+    let mut parts: Vec<(Option<usize>, &[TracedKernel])> = Vec::new();
     let mut start = 0;
     while start < kernels.len() {
-        let block = block_of(&kernels[start].0.subject);
-        let ends = |(kernel, _): &Timed| !kernel.subject.is_empty() && block_of(&kernel.subject) != block;
+        let block = block_of(&kernels[start].info.subject);
+        let ends = |kernel: &TracedKernel| {
+            let subject = &kernel.info.subject;
+            !subject.is_empty() && block_of(subject) != block
+        };
         let end = kernels[start..].iter().position(ends).map_or(kernels.len(), |n| start + n);
         parts.push((block, &kernels[start..end]));
         start = end;
     }
-    let same = |a: &[Timed], b: &[Timed]| {
-        let kind = |(kernel, _): &Timed| (kernel.name.clone(), kernel.grid, kernel.bytes);
+    let same = |a: &[TracedKernel], b: &[TracedKernel]| {
+        let kind = |kernel: &TracedKernel| (kernel.info.name.clone(), kernel.info.grid, kernel.bytes());
         a.iter().map(kind).eq(b.iter().map(kind))
     };
     let (mut text, mut at) = (String::new(), 0);
@@ -174,10 +173,12 @@ fn folded(kernels: &[Timed]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use anygpu::{KernelInfo, Role, StepParams, Traffic};
 
-    fn kernel(name: &str, subject: &str) -> Timed {
-        let (name, subject) = (name.into(), subject.into());
-        (KernelInfo { name, grid: [1, 1, 1], bytes: 4, flops: 8, role: Role::Matmul, subject, made: vec![] }, None)
+    fn kernel(name: &str, subject: &str) -> TracedKernel {
+        let (name, subject, traffic) = (name.into(), subject.into(), Traffic::fixed(4));
+        let info = KernelInfo { name, grid: [1, 1, 1], traffic, flops: 8, role: Role::Matmul, subject, made: vec![] };
+        TracedKernel { info, step: StepParams::at(0, 1), ms: None }
     }
 
     #[test]

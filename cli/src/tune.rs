@@ -58,8 +58,12 @@ pub fn run(args: &TuneArgs, device: &DeviceArgs) -> Result<()> {
     let name = args.load.model.name();
     let path = file(device)?;
     let bar = Bar::new(&name)?;
-    let options =
-        ModelOptions { prefill: args.prefill, decode: args.decode, repeat: args.repeat as usize, fetch_interval: None };
+    let options = ModelOptions {
+        prefill: args.prefill,
+        decode: args.decode,
+        repeat: args.repeat as usize,
+        ..ModelOptions::default()
+    };
     let source = args.load.model.open()?;
     let (engine, host) = (args.load.options(device), NativeHost::default());
     let (mut loading, mut doing) = (|at| bar.loading(at), |what: &str| bar.doing(what));

@@ -203,6 +203,41 @@ fn probe_bench_and_trace_answer_in_json() {
     assert_eq!((count("attention"), count("sampling")), (Some(6), Some(1)));
     // Keys and values of 512 tokens, for which a text has room at first, and the token ids of the whole context.
     assert_eq!(trace["memory"]["states"], (512 * 6 * 2 * 512 + 2048) * 4);
+    let buffers = |class: &str| trace["buffers"].as_array().unwrap().iter().find(|of| of["class"] == class).unwrap();
+    assert_eq!((&buffers("states")["count"], &buffers("states")["bytes"]), (&13.into(), &trace["memory"]["states"]));
+    assert_eq!(buffers("weights")["bytes"], trace["memory"]["weights"]);
+    assert!(buffers("slots")["count"].as_u64() >= Some(3));
+}
+
+#[test]
+fn traces_and_measurements_begin_at_any_depth() {
+    let bytes = |trace: &Value, role: &str| -> u64 {
+        let roles = trace["roles"].as_array().unwrap();
+        roles.iter().find(|of| of["role"] == role).map_or(0, |of| of["bytes"].as_u64().unwrap())
+    };
+    let [near, far] = ["10", "110"].map(|depth| json(&["trace", "--depth", depth, "--json"]));
+    // Decoding goes on for 33 tokens before a step is traced. Each token has keys and values of 512 floats in 6 blocks.
+    let places = [&near, &far].map(|trace| trace["depth"].as_u64().unwrap());
+    assert_eq!((places[1] - places[0], &near["phase"], &near["rows"]), (100, &"decode".into(), &1.into()));
+    assert_eq!(bytes(&far, "attention") - bytes(&near, "attention"), 100 * 6 * 2 * 512 * 4);
+    for role in ["matmul", "cache", "sampling"] {
+        assert_eq!(bytes(&far, role), bytes(&near, role), "{role}");
+    }
+    let prompt = json(&["trace", "--prefill", "40", "--depth", "100", "--json"]);
+    assert_eq!((&prompt["phase"], &prompt["depth"], &prompt["rows"]), (&"prefill".into(), &100.into(), &40.into()));
+    let attention = prompt["roles"].as_array().unwrap().iter().find(|of| of["role"] == "attention").unwrap();
+    // Of two steps the first gives no token, so that its last block attends to nothing.
+    assert_eq!(attention["kernels"], 6 + 5);
+    assert!(prompt["step_ms"].as_f64() > Some(0.0));
+
+    let counts = ["--prefill", "8", "--decode", "4", "--repeat", "1", "--json"];
+    let bench = json(&[&["bench", "--depth", "20"], &counts[..]].concat());
+    assert_eq!((&bench["depth"], &bench["prefill_tokens"]), (&20.into(), &8.into()));
+    // Decoding has 30 tokens before it in its middle.
+    assert_eq!(bench["decode_floor"]["cache_bytes"], 6 * 2 * 512 * 4 * 30);
+    let refused = anygpu(&[&["bench", "--depth", "4000"], &counts[..]].concat());
+    let error = String::from_utf8_lossy(&refused.stderr);
+    assert!(!refused.status.success() && error.contains("2048") && error.contains("4013"), "{error}");
 }
 
 #[test]
@@ -248,6 +283,13 @@ fn bench_counts_what_a_token_costs_and_has_floors() {
     for (value, least) in [(&floor["fraction"], 0.0), (&bench["floors"]["read_gb_per_s"], 0.0)] {
         assert!(value.as_f64().is_some_and(|value| value > least), "{bench}");
     }
+    let phases = ["encode_ms", "queue_ms", "fetch_ms", "utilisation"].map(|phase| bench[phase].as_f64().unwrap());
+    // The CPU computes in the call, which is no encoding.
+    assert!(phases[0] == 0.0 && phases[1] > 0.0 && phases[3] > 0.0 && phases[3] <= 1.0, "{phases:?}");
+    let roles = |phase: &str| bench["roles"][phase].as_array().unwrap();
+    let of = |phase: &str, role: &str| roles(phase).iter().find(|of| of["role"] == role).unwrap()["kernels"].clone();
+    assert_eq!((of("prefill", "attention"), of("decode", "attention")), (6.into(), 6.into()));
+    assert!(roles("decode").iter().all(|of| of["ms"].is_null() && of["percent"].is_null()));
     assert!(bench["profile"].is_null() && trace["kernels_ms"].is_null() && trace["kernels"][0]["ms"].is_null());
     assert!(bench["floors"]["dispatch_us"].is_number() && bench["floors"]["readback_ms"]["n"].is_u64());
 }
@@ -269,6 +311,16 @@ fn bench_times_operators_and_switches_decisions_off() {
     // A fused operator does the work of several.
     assert!(dispatches("fused linear") > dispatches("nothing"));
     assert!(dispatches("fusion") > dispatches("fused linear"));
+    let submits = |kernels: u64| {
+        let name = format!("one submit (a submit after {kernels} kernels)");
+        (row(&name)["submits_per_token"].as_f64(), Some((dispatches(&name) / kernels as f64).ceil()))
+    };
+    for (submits, parts) in [submits(1), submits(8)] {
+        assert_eq!(submits, parts);
+    }
+    let made = |name: &str| row(name)["gpu_objects_per_token"].as_f64().unwrap();
+    assert_eq!(made("nothing"), 0.0);
+    assert!(made("reuse (buffers and bindings made for each step)") >= 1.0);
     // Weights in another format take other bytes, but the same number of kernels.
     assert_eq!(dispatches("planes (weights in 16-bit floats instead)"), dispatches("nothing"));
 }

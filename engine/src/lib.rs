@@ -59,7 +59,7 @@ mod winners;
 
 pub use backend_api::op::TopK;
 pub use backend_api::run::Host;
-pub use backend_api::{Backend, BackendInfo, KernelInfo, Made, Products, Role, Stats};
+pub use backend_api::{Backend, BackendInfo, KernelInfo, Made, Products, Role, Stats, StepParams, Traffic};
 pub use model::gguf::ReadFuture;
 pub use model::{
     Adjust, AllowFuture, ByteSource, BytesSource, CallForm, ChatError, ChatOptions, ChatTemplate, Constraint,
@@ -68,7 +68,7 @@ pub use model::{
     Overflow, Overflowed, Part, Parts, Piece, Pooling, Preface, Recipe, Run, Sampling, SavedRequest, Saving, Seam,
     Sequence, Session, SessionInfo, Sessions, Snapshot, SnapshotError, SnapshotSink, SourceError, SplitError, Stage,
     StageError, StageOutput, StageSession, StageStep, StreamDecoder, TokenChoice, TokenEntry, Tokenizer,
-    TokenizerError, ToolCall, ToolChoice, call_arguments,
+    TokenizerError, ToolCall, ToolChoice, TracedKernel, call_arguments,
 };
 
 pub use builder::EngineBuilder;

@@ -93,7 +93,7 @@ fn a_selection_uses_what_was_found_on_its_device() {
 fn a_backend_without_tunables_says_so() {
     let select = SelectOptions { backend: Choice::Cpu, ..Default::default() };
     let engine = EngineOptions { select, ..Default::default() };
-    let options = ModelOptions { prefill: 4, decode: 2, repeat: 1, fetch_interval: None };
+    let options = ModelOptions { prefill: 4, decode: 2, repeat: 1, ..ModelOptions::default() };
     let (source, host) = (BytesSource(GAB), NativeHost::default());
     let report = block_on(tune("gab", &source, &engine, &options, &host, &mut |_| {}, &mut |_| {})).unwrap();
     assert_eq!((report.trials.len(), report.winner.values.len(), report.ratios), (1, 0, None));

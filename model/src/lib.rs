@@ -22,7 +22,7 @@ pub use runtime::{
     Adjust, AllowFuture, Batch, Constraint, DraftError, Embedder, Embedding, Fault, Finish, Footprint, GenerateOptions,
     Generation, Header, LoadTimes, LogProb, LogProbEntry, MAX_CONSTRAINT, Model, OnPiece, Overflow, Overflowed, Piece,
     Rows, Run, Sampling, SavedRequest, Saving, Seam, Sequence, Session, SessionInfo, Sessions, Snapshot, SnapshotError,
-    SnapshotSink, StageError, StageOutput, StageSession, StageStep, TokenEntry, Words,
+    SnapshotSink, StageError, StageOutput, StageSession, StageStep, StepTimes, TokenEntry, TracedKernel, Words,
 };
 pub use text::chat::{
     self, CallForm, ChatError, ChatOptions, ChatTemplate, Message, Part, Parts, Preface, ToolCall, ToolChoice,

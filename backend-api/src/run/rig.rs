@@ -1,12 +1,13 @@
 //! A graph on a backend, with storages of its own: what is tested and timed outside of a model.
 
-use crate::backend::{Backend, KernelInfo, Program, StorageDesc, StorageId, host_rows};
+use crate::backend::{Backend, Program, StorageDesc, StorageId, host_rows};
 use crate::case::{Case, Fill};
 use crate::compare::Values;
 use crate::error::Error;
 use crate::form::Cover;
 use crate::format::ROW_ALIGN;
 use crate::graph::Graph;
+use crate::kernel::KernelInfo;
 use crate::part::Cuts;
 use crate::plan::Plan;
 use crate::run::{Host, read_rows};

@@ -5,18 +5,23 @@ use std::collections::{BTreeSet, HashSet};
 use std::rc::Rc;
 
 use backend_api::{
-    Backend, BackendInfo, Cover, Error, Form, Format, Graph, Matcher, Plan, Program, ReadId, Stats, StorageDesc,
-    StorageId, Tensor, Unsupported,
+    Backend, BackendInfo, Cover, Error, Form, Format, Graph, KernelInfo, Matcher, Part, Plan, Program, ReadId, Stats,
+    StepParams, StorageDesc, StorageId, Tensor, Unsupported,
 };
 use model::{ByteSource, Gguf, Head, Host, KvCache, Model, Recipe};
 use serde::Serialize;
 
-use super::model::{ModelOptions, Timed, rate, time};
+use super::model::{ModelOptions, PerToken, Timed, rate, time};
 use crate::error::EngineError;
 use crate::ladder::Candidate;
 use crate::ladder::SelectOptions;
 use crate::select::select;
 use crate::{EngineOptions, Progress};
+
+/// Decode steps between two reads, beside each one.
+const INTERVALS: [usize; 5] = [2, 4, 8, 16, 32];
+/// Kernels of a submission.
+const PARTS: [usize; 3] = [1, 8, 64];
 
 /// A model with one decision switched off.
 #[derive(Debug, Clone, Serialize)]
@@ -27,8 +32,9 @@ pub struct Ablation {
     pub prefill_tokens_per_s: f64,
     /// Decode speed, in tokens a second.
     pub decode_tokens_per_s: f64,
-    /// Dispatches or draws; null if there were too few tokens to measure it.
-    pub dispatches_per_token: Option<f64>,
+    /// Counters of a token.
+    #[serde(flatten)]
+    pub stats: PerToken,
     /// Prefill speed relative to the row with nothing switched off.
     pub prefill_ratio: f64,
     /// Decode speed relative to the row with nothing switched off.
@@ -44,7 +50,7 @@ impl Ablation {
             without,
             prefill_tokens_per_s: prefill,
             decode_tokens_per_s: decode,
-            dispatches_per_token: timed.stats.dispatches_per_token,
+            stats: timed.stats,
             prefill_ratio: ratio(prefill, whole.map(|w| w.prefill_tokens_per_s)),
             decode_ratio: ratio(decode, whole.map(|w| w.decode_tokens_per_s)),
         }
@@ -76,15 +82,72 @@ struct Without {
     /// Storages of weights' planes, if the backend is to keep 16-bit floats in their place. The floats are all 0, since
     /// no operator's time depends on values.
     blank: Option<RefCell<HashSet<StorageId>>>,
+    /// How its programs run steps, if not as they are.
+    steps: Option<Steps>,
+}
+
+/// How steps are run that lack something.
+#[derive(Debug, Clone, Copy)]
+enum Steps {
+    /// Each by a program that is made for it, with buffers and bindings of its own.
+    Anew,
+    /// Each in parts of so many kernels, which are submitted one by one.
+    Parts(usize),
 }
 
 impl Without {
+    fn nothing(inner: &Rc<dyn Backend>) -> Without {
+        Without { inner: inner.clone(), forms: BTreeSet::new(), blank: None, steps: None }
+    }
+
     fn forms(inner: &Rc<dyn Backend>, forms: BTreeSet<&'static str>) -> Rc<dyn Backend> {
-        Rc::new(Without { inner: inner.clone(), forms, blank: None })
+        Rc::new(Without { forms, ..Without::nothing(inner) })
     }
 
     fn planes(inner: &Rc<dyn Backend>) -> Rc<dyn Backend> {
-        Rc::new(Without { inner: inner.clone(), forms: BTreeSet::new(), blank: Some(RefCell::default()) })
+        Rc::new(Without { blank: Some(RefCell::default()), ..Without::nothing(inner) })
+    }
+
+    fn steps(inner: &Rc<dyn Backend>, steps: Steps) -> Rc<dyn Backend> {
+        Rc::new(Without { steps: Some(steps), ..Without::nothing(inner) })
+    }
+}
+
+/// A program that is made again for each step.
+struct Anew {
+    backend: Rc<dyn Backend>,
+    plan: Plan,
+    sequences: Vec<Vec<StorageId>>,
+    program: Box<dyn Program>,
+}
+
+impl Program for Anew {
+    fn step(&mut self, params: &StepParams) -> Result<(), Error> {
+        let sequences: Vec<&[StorageId]> = self.sequences.iter().map(Vec::as_slice).collect();
+        self.program = self.backend.compile_sequences(&self.plan, &sequences)?;
+        self.program.step(params)
+    }
+
+    fn kernels(&self) -> Vec<KernelInfo> {
+        self.program.kernels()
+    }
+}
+
+/// A program whose steps are submitted in parts.
+struct InParts {
+    program: Box<dyn Program>,
+    kernels: usize,
+}
+
+impl Program for InParts {
+    fn step(&mut self, params: &StepParams) -> Result<(), Error> {
+        let all = self.program.pieces().len();
+        let parts = (0..all).step_by(self.kernels).map(|first| first..all.min(first + self.kernels));
+        parts.into_iter().try_for_each(|part| self.program.part(params, &Part::Kernels(part)))
+    }
+
+    fn kernels(&self) -> Vec<KernelInfo> {
+        self.program.kernels()
     }
 }
 
@@ -148,7 +211,15 @@ impl Backend for Without {
 
     fn compile_sequences(&self, plan: &Plan, sequences: &[&[StorageId]]) -> Result<Box<dyn Program>, Error> {
         if self.blank.is_none() {
-            return self.inner.compile_sequences(plan, sequences);
+            let program = self.inner.compile_sequences(plan, sequences)?;
+            return Ok(match self.steps {
+                None => program,
+                Some(Steps::Parts(kernels)) => Box::new(InParts { program, kernels }),
+                Some(Steps::Anew) => {
+                    let sequences = sequences.iter().map(|storages| storages.to_vec()).collect();
+                    Box::new(Anew { backend: self.inner.clone(), plan: plan.clone(), sequences, program })
+                }
+            });
         }
         let graph = plan.graph().clone().with_weights_in(Format::F16);
         self.inner.compile_sequences(&self.inner.plan(graph)?, sequences)
@@ -202,7 +273,7 @@ impl Bench<'_> {
 }
 
 /// Times a model with everything switched on and default tunables, and then with one decision switched off at a time:
-/// the pipeline of decode steps, fusion as a whole and of each pattern, the planes of weights, the first value of each
+/// the pipeline of decode steps and when it reads, the reuse of what a step needs, its single submission, fusion as a whole and of each pattern, the planes of weights, the first value of each
 /// tunable, and the differences of the backend's other variants. A switch that changes nothing on this backend has no
 /// row.
 ///
@@ -230,9 +301,20 @@ pub async fn ablate(
     if whole.fetch_interval != Some(1) {
         let options = ModelOptions { fetch_interval: Some(1), ..*options };
         bench.row("pipeline (a read after each step)", backend.clone(), &options).await?;
+        for steps in INTERVALS {
+            let options = ModelOptions { fetch_interval: Some(steps), ..options };
+            bench.row(&format!("pace (a read after {steps} steps)"), backend.clone(), &options).await?;
+        }
     }
+    bench
+        .row("reuse (buffers and bindings made for each step)", Without::steps(&backend, Steps::Anew), options)
+        .await?;
 
     let covers = backend.cover(&recipe.graph(1, Head::GREEDY)?)?;
+    for kernels in PARTS.into_iter().filter(|kernels| *kernels < covers.len()) {
+        let name = format!("one submit (a submit after {kernels} kernels)");
+        bench.row(&name, Without::steps(&backend, Steps::Parts(kernels)), options).await?;
+    }
     let several = covers.iter().filter(|cover| !matches!(cover.form, Form::Op(_)));
     let fused: BTreeSet<_> = several.map(|cover| cover.form.name()).collect();
     let mut sets: Vec<(String, BTreeSet<_>)> = vec![("fusion".into(), fused.clone())];

@@ -2,12 +2,14 @@
 
 use std::rc::Rc;
 
-use backend_api::{Backend, DType, Graph, Kind, Op, Stats, Update};
-use model::{ByteSource, GenerateOptions, Head, Host, Model, ModelError, Sampling, Session, Sizes};
+use backend_api::{Backend, DType, Graph, Held, Kind, Op, Stats, Update};
+use model::{
+    ByteSource, GenerateOptions, Head, Host, Model, ModelError, Sampling, Session, Sizes, StepTimes, TracedKernel,
+};
 use serde::Serialize;
 
 use super::profile::by_kernel;
-use super::{Floors, KernelTime, Spread, floors, profile};
+use super::{Floors, KernelTime, RoleTime, Spread, by_role, floors, profile};
 use crate::engine::fetch_interval;
 use crate::error::EngineError;
 use crate::{Engine, EngineOptions, Progress};
@@ -15,7 +17,9 @@ use crate::{Engine, EngineOptions, Progress};
 /// Measurements to make.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ModelOptions {
-    /// Prompt tokens. Decoding begins at this depth.
+    /// Tokens of the text before the prompt, which are not measured.
+    pub depth: usize,
+    /// Prompt tokens. Decoding begins after them.
     pub prefill: usize,
     /// Tokens to decode after it.
     pub decode: usize,
@@ -27,14 +31,14 @@ pub struct ModelOptions {
 
 impl Default for ModelOptions {
     fn default() -> ModelOptions {
-        ModelOptions { prefill: 128, decode: 64, repeat: 5, fetch_interval: None }
+        ModelOptions { depth: 0, prefill: 128, decode: 64, repeat: 5, fetch_interval: None }
     }
 }
 
 impl ModelOptions {
     /// Returns the tokens that the context must hold.
     pub fn n_ctx(&self) -> usize {
-        self.prefill.saturating_add(self.decode).saturating_add(1)
+        [self.depth, self.prefill, self.decode].into_iter().fold(1, usize::saturating_add)
     }
 
     /// Returns the options with which tokens are generated.
@@ -62,9 +66,10 @@ impl ModelOptions {
         self.check_counts()?;
         if sizes.n_ctx < self.n_ctx() {
             let (need, have) = (self.n_ctx(), sizes.n_ctx);
+            let ModelOptions { depth, prefill, decode, .. } = self;
             return Err(refused(&format!(
-                "the context of {have} is too short for {} + {} tokens; use smaller numbers or a context of {need}",
-                self.prefill, self.decode
+                "the context of {have} is too short for {depth} + {prefill} + {decode} tokens; use smaller numbers or a \
+                 context of {need}"
             )));
         }
         Ok(())
@@ -118,6 +123,52 @@ impl PerToken {
             readback_bytes_per_token: rate(steady.read_back),
         }
     }
+}
+
+/// Phases of a decode step that runs alone, medians, and how busy decoding keeps the device.
+///
+/// *Source*: after the breakdown of WeInfer (Z. Chen et al., WWW 2025).
+#[derive(Debug, Clone, Copy, Serialize)]
+pub struct Phases {
+    /// Time until the host has encoded and submitted the step, in milliseconds; 0 on a device that computes in the call.
+    pub encode_ms: f64,
+    /// From there until the device has done it.
+    pub queue_ms: f64,
+    /// From there until its token is read.
+    pub fetch_ms: f64,
+    /// Part of a token's time in which the device works, where steps follow each other: the sum of the times of its kernels,
+    /// or of [`Self::queue_ms`] without a clock, over the median time of a token; at most 1.
+    pub utilisation: f64,
+}
+
+/// Buffers (or textures) of one class.
+#[derive(Debug, Clone, Serialize)]
+pub struct Buffers {
+    /// `weights`, `states`, or a [class](Held::class) of programs' memory.
+    pub class: &'static str,
+    /// Number of them.
+    pub count: usize,
+    /// Bytes of all of them.
+    pub bytes: u64,
+}
+
+impl Buffers {
+    /// Returns the classes of a session's memory.
+    ///
+    /// *Errors*: those of [`Session::held`].
+    pub fn of(session: &Session) -> Result<Vec<Buffers>, ModelError> {
+        let of = |Held { class, count, bytes }| Buffers { class, count, bytes };
+        Ok(session.held()?.into_iter().map(of).collect())
+    }
+}
+
+/// Kernels by role.
+#[derive(Debug, Clone, Serialize)]
+pub struct Roles {
+    /// Those of the prompt.
+    pub prefill: Vec<RoleTime>,
+    /// Those of a decode step.
+    pub decode: Vec<RoleTime>,
 }
 
 /// Comparison of the decode speed with the device's floors (roofline).
@@ -192,6 +243,8 @@ pub struct ModelReport {
     pub adapter: String,
     /// The model, as the caller names it.
     pub model: String,
+    /// Tokens of the text before the prompt.
+    pub depth: usize,
     /// Tokens of the prompt.
     pub prefill_tokens: usize,
     /// Tokens decoded after it.
@@ -214,24 +267,31 @@ pub struct ModelReport {
     pub decode_tokens_per_s: f64,
     /// Times from one token to the next where tokens are drawn, as they are in chats; those above are the likeliest.
     pub drawn_ms_per_token: Spread,
+    /// Phases of a decode step.
+    #[serde(flatten)]
+    pub phases: Phases,
     /// Counters of a token.
     pub stats: PerToken,
     /// Memory that is allocated on the device.
     pub device_memory_bytes: u64,
+    /// Buffers (or textures) by class; what they do not add up to is staging memory, inputs and outputs.
+    pub buffers: Vec<Buffers>,
+    /// Kernels of the prompt and of a decode step by role.
+    pub roles: Roles,
     /// The floors of the device.
     pub floors: Floors,
     /// Comparison of the decode speed with the floors.
     pub decode_floor: DecodeFloor,
     /// Kernels of a decode step, each timed separately by the device's clock; null if it does not have one.
     pub profile: Option<Vec<KernelTime>>,
+    /// Kernels of the prompt in the same way.
+    pub prefill_profile: Option<Vec<KernelTime>>,
 }
 
 /// Measurements of prefill and decode of a model on a backend.
 #[derive(Debug, Clone)]
 pub(crate) struct Timed {
     pub fetch_interval: Option<usize>,
-    /// Dispatches or draws of a decode step.
-    pub kernels: usize,
     pub compile_ms: f64,
     pub first_prefill_ms: f64,
     pub warm_up_ms: f64,
@@ -239,7 +299,19 @@ pub(crate) struct Timed {
     pub decode_ms_per_token: Spread,
     pub stats: PerToken,
     pub memory: u64,
-    pub profile: Option<Vec<KernelTime>>,
+}
+
+/// Computes the text before the prompt, and drops what a run before has added to it.
+async fn fill(session: &mut Session, options: &ModelOptions, host: &dyn Host) -> Result<(), EngineError> {
+    // States that cannot go back are those of the text's end once its last token is computed again.
+    session.rewind(options.depth.saturating_sub(1));
+    if options.depth == 0 {
+        return Ok(());
+    }
+    let text = prompt(options.depth, session.model().recipe().sizes().n_vocab);
+    let none = GenerateOptions { max_tokens: Some(1), ..options.generate(session.model()) };
+    session.generate_after(&text, &none, None, host, &mut |_| {}).await?;
+    Ok(())
 }
 
 /// Measures a loaded model.
@@ -262,14 +334,13 @@ pub(crate) async fn time(
     session.prepare_prompt(options.prefill, Head::GREEDY)?;
     session.settle(host).await?;
     let compile_ms = host.now_ms() - start;
-    let kernels = session.decode_kernels()?;
 
     let (mut prefill, mut decode) = (Vec::new(), Vec::new());
     let mut warm_up = None;
     loop {
         let run = prefill.len();
         let mut made = 0;
-        session.rewind(0);
+        fill(&mut session, options, host).await?;
         let mut told = |_: model::Piece<'_>| {
             made += 1;
             progress(&format!("run {run} of {}: token {made} of {}", options.repeat, options.decode));
@@ -285,12 +356,8 @@ pub(crate) async fn time(
         if prefill.len() < options.repeat {
             continue;
         }
-        progress("timing kernels");
-        let profile =
-            profile(host, async || session.profile(host).await).await?.map(|times| by_kernel(&kernels, &times));
         return Ok(Timed {
             fetch_interval,
-            kernels: kernels.len(),
             compile_ms,
             first_prefill_ms,
             warm_up_ms,
@@ -298,8 +365,53 @@ pub(crate) async fn time(
             decode_ms_per_token: Spread::of(decode),
             stats: PerToken::of(generation.steady_steps, generation.steady),
             memory: generation.steady.memory,
-            profile,
         });
+    }
+}
+
+/// What is known of the steps of a prompt and of decoding one by one.
+struct Traces {
+    prefill: Vec<TracedKernel>,
+    decode: Vec<TracedKernel>,
+    /// Times of decode steps that ran alone.
+    alone: [Spread; 3],
+    buffers: Vec<Buffers>,
+}
+
+impl Traces {
+    /// Number of decode steps that are timed by phase.
+    const STEPS: usize = 15;
+
+    async fn of(
+        model: &Rc<Model>,
+        options: &ModelOptions,
+        host: &dyn Host,
+        progress: &mut dyn FnMut(&str),
+    ) -> Result<Traces, EngineError> {
+        progress("timing kernels");
+        let mut session = Session::new(model.clone())?;
+        fill(&mut session, options, host).await?;
+        let prompt = prompt(options.prefill, model.recipe().sizes().n_vocab);
+        let prefill = profile(host, async || session.trace(&prompt, host).await).await?;
+        // Decoding is traced where it begins.
+        let generate = GenerateOptions { max_tokens: Some(1), ..options.generate(model) };
+        session.generate(&prompt, &generate, None, host, &mut |_| {}).await?;
+        let decode = profile(host, async || session.trace(&[], host).await).await?;
+        progress("timing steps by phase");
+        let mut times = [const { Vec::new() }; 3];
+        for _ in 0..Self::STEPS {
+            let StepTimes { encode_ms, queue_ms, fetch_ms } = session.time_step(host).await?;
+            times.iter_mut().zip([encode_ms, queue_ms, fetch_ms]).for_each(|(times, ms)| times.push(ms));
+        }
+        Ok(Traces { prefill, decode, alone: times.map(Spread::of), buffers: Buffers::of(&session)? })
+    }
+
+    fn phases(&self, ms_per_token: f64) -> Phases {
+        let [encode_ms, queue_ms, fetch_ms] = self.alone.map(|times| times.median);
+        let kernels: Option<f64> = self.decode.iter().map(|kernel| kernel.ms).sum();
+        let busy = kernels.unwrap_or(queue_ms);
+        let utilisation = if ms_per_token > 0.0 { (busy / ms_per_token).min(1.0) } else { 0.0 };
+        Phases { encode_ms, queue_ms, fetch_ms, utilisation }
     }
 }
 
@@ -318,8 +430,8 @@ async fn drawn(
     // The first run compiles, and does not count.
     for run in 0..=options.repeat {
         progress(&format!("drawn tokens: run {run} of {}", options.repeat));
-        session.rewind(0);
-        let generation = session.generate(&prompt, &generate, None, host, &mut |_: model::Piece<'_>| {}).await?;
+        fill(&mut session, options, host).await?;
+        let generation = session.generate(&prompt, &generate, None, host, &mut |_| {}).await?;
         times.push(generation.decode_ms_per_token);
     }
     Ok(Spread::of(times.split_off(1)))
@@ -345,6 +457,7 @@ pub async fn run(
     let (all_ms, load_ms) = (host.now_ms() - start, model.load_ms());
     let timed = time(&model, options, &*host, progress).await?;
     let drawn_ms_per_token = drawn(&model, options, &*host, progress).await?;
+    let traces = Traces::of(&model, options, &*host, progress).await?;
     progress("measuring the floors");
     let backend: &dyn Backend = engine.backend();
     let floors = floors(backend, &*host).await?;
@@ -352,11 +465,12 @@ pub async fn run(
     let open_ms = (all_ms - load_ms).max(0.0);
     let (prefill, decode) = (timed.prefill_ms, timed.decode_ms_per_token);
     let graph = model.recipe().graph(1, Head::GREEDY)?;
-    let middle = options.prefill + options.decode / 2;
+    let middle = options.depth + options.prefill + options.decode / 2;
     Ok(ModelReport {
         backend: backend.info().name,
         adapter: backend.info().adapter.clone(),
         model: name.into(),
+        depth: options.depth,
         prefill_tokens: options.prefill,
         decode_tokens: options.decode,
         fetch_interval: timed.fetch_interval,
@@ -374,16 +488,20 @@ pub async fn run(
         decode_ms_per_token: decode,
         decode_tokens_per_s: rate(1.0, decode.median),
         drawn_ms_per_token,
+        phases: traces.phases(decode.median),
         stats: timed.stats,
         device_memory_bytes: timed.memory,
-        decode_floor: DecodeFloor::of(&floors, Work::of(&graph)?, timed.kernels, middle, decode.median),
+        decode_floor: DecodeFloor::of(&floors, Work::of(&graph)?, traces.decode.len(), middle, decode.median),
         floors,
-        profile: timed.profile,
+        roles: Roles { prefill: by_role(&traces.prefill), decode: by_role(&traces.decode) },
+        profile: by_kernel(&traces.decode),
+        prefill_profile: by_kernel(&traces.prefill),
+        buffers: traces.buffers,
     })
 }
 
 /// Makes a prompt of so many tokens. Any ids do: no operator's time depends on values.
-pub(super) fn prompt(tokens: usize, n_vocab: usize) -> Vec<u32> {
+pub fn prompt(tokens: usize, n_vocab: usize) -> Vec<u32> {
     (0..tokens).map(|i| (i.wrapping_mul(7919) % n_vocab.max(1)) as u32).collect()
 }
 

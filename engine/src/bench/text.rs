@@ -5,7 +5,9 @@ use std::fmt::{self, Display, Formatter};
 use model::LoadTimes;
 
 use super::model::rate;
-use super::{AblationReport, KernelTime, LoadReport, ModelReport, OpsReport, RepackRate, Spread};
+use super::{
+    AblationReport, Buffers, KernelTime, LoadReport, ModelReport, OpsReport, PerToken, Phases, RepackRate, Spread,
+};
 
 const MIB: f64 = (1 << 20) as f64;
 
@@ -26,10 +28,18 @@ impl Display for ModelReport {
             first.total_ms, first.open_ms, first.load_ms, first.compile_ms, first.prefill_ms
         )?;
         let (tokens, rate) = (self.prefill_tokens, self.prefill_tokens_per_s);
-        writeln!(f, "prefill      {tokens} tokens in {}, {rate:.1} tokens/s", self.prefill_ms)?;
+        let depth = if self.depth > 0 { format!(" after {}", self.depth) } else { String::new() };
+        writeln!(f, "prefill      {tokens} tokens{depth} in {}, {rate:.1} tokens/s", self.prefill_ms)?;
         let (tokens, rate) = (self.decode_tokens, self.decode_tokens_per_s);
         writeln!(f, "decode       {tokens} tokens, each {}, {rate:.1} tokens/s", self.decode_ms_per_token)?;
         writeln!(f, "drawn        {tokens} tokens, each {}", self.drawn_ms_per_token)?;
+        let Phases { encode_ms, queue_ms, fetch_ms, utilisation } = self.phases;
+        let busy = 100.0 * utilisation;
+        writeln!(
+            f,
+            "a step alone encode {encode_ms:.3}, queue {queue_ms:.3}, fetch {fetch_ms:.3} ms; decoding keeps the device \
+             {busy:.0} % busy"
+        )?;
         let per = |value: Option<f64>| value.map_or("?".into(), |value| format!("{value:.1}"));
         writeln!(
             f,
@@ -41,7 +51,19 @@ impl Display for ModelReport {
             per(stats.readback_bytes_per_token),
             self.fetch_interval.map_or("read as fits the device".into(), |n| format!("a read every {n}"))
         )?;
-        writeln!(f, "memory       {:.1} MiB on the device", self.device_memory_bytes as f64 / MIB)?;
+        let held = self.buffers.iter().map(|Buffers { class, count, bytes }| {
+            let mib = *bytes as f64 / MIB;
+            format!("{count} {class} {mib:.1}")
+        });
+        let (all, held) = (self.device_memory_bytes as f64 / MIB, held.collect::<Vec<_>>().join(", "));
+        writeln!(f, "memory       {all:.1} MiB on the device: {held}")?;
+        for (phase, roles) in [("prefill", &self.roles.prefill), ("decode", &self.roles.decode)] {
+            let shares = roles.iter().filter_map(|time| Some(format!("{} {:.1} %", time.role, time.percent?)));
+            let shares = shares.collect::<Vec<_>>();
+            if !shares.is_empty() {
+                writeln!(f, "{phase:<12} {}", shares.join(", "))?;
+            }
+        }
         let formats = floors.read.iter().map(|r| format!("{} {:.2}", r.format, r.gb_per_s)).collect::<Vec<_>>();
         writeln!(
             f,
@@ -68,14 +90,14 @@ impl Display for ModelReport {
         let part = 100.0 * sum / self.decode_ms_per_token.median;
         writeln!(f, "kernels      each apart, {sum:.3} ms a step, {part:.0} % of a token's time")?;
         for KernelTime { kernel, count, ms, bytes, flops } in kernels {
-            write!(f, "{ms:>12.4} ms {count:>4} x {kernel}")?;
-            if let Some((bytes, flops)) = bytes.zip(*flops).map(|(bytes, flops)| (bytes as f64, flops as f64)) {
-                let floor = floors.read_ms(bytes) + floors.dispatch_ms(*count as f64);
-                let (mb, rate, reached) = (bytes / 1e6, bytes / ms / 1e6, 100.0 * floor / ms);
-                let computed = flops / ms / 1e6;
-                write!(f, ": {mb:.1} MB, {rate:.1} GB/s, {computed:.1} GFLOP/s, {reached:.0} % of its floor")?;
-            }
-            writeln!(f)?;
+            let bytes = *bytes as f64;
+            let floor = floors.read_ms(bytes) + floors.dispatch_ms(*count as f64);
+            let (mb, rate, reached) = (bytes / 1e6, bytes / ms / 1e6, 100.0 * floor / ms);
+            let computed = flops.map_or(String::new(), |flops| format!(", {:.1} GFLOP/s", flops as f64 / ms / 1e6));
+            writeln!(
+                f,
+                "{ms:>12.4} ms {count:>4} x {kernel}: {mb:.1} MB, {rate:.1} GB/s{computed}, {reached:.0} % of its floor"
+            )?;
         }
         Ok(())
     }
@@ -125,14 +147,16 @@ impl Display for AblationReport {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         let (prefill, decode) = (self.prefill_tokens, self.decode_tokens);
         writeln!(f, "{} on {} ({}), {prefill} + {decode} tokens", self.model, self.backend, self.adapter)?;
-        let head = ["prefill/s", "ratio", "decode/s", "ratio", "dispatches"];
-        let [a, b, c, d, e] = head;
-        writeln!(f, "{:<44} {a:>10} {b:>6} {c:>10} {d:>6} {e:>10}", "without")?;
+        let head = ["prefill/s", "ratio", "decode/s", "ratio", "dispatches", "submits", "objects"];
+        let [a, b, c, d, e, g, h] = head;
+        writeln!(f, "{:<44} {a:>10} {b:>6} {c:>10} {d:>6} {e:>10} {g:>7} {h:>7}", "without")?;
         for row in &self.ablate {
-            let dispatches = row.dispatches_per_token.map_or("?".into(), |n| format!("{n:.0}"));
+            let PerToken { dispatches_per_token, submits_per_token, gpu_objects_per_token, .. } = row.stats;
+            let counts = [dispatches_per_token, submits_per_token, gpu_objects_per_token];
+            let [dispatches, submits, objects] = counts.map(|n| n.map_or("?".into(), |n| format!("{n:.0}")));
             writeln!(
                 f,
-                "{:<44} {:>10.1} {:>6.2} {:>10.1} {:>6.2} {dispatches:>10}",
+                "{:<44} {:>10.1} {:>6.2} {:>10.1} {:>6.2} {dispatches:>10} {submits:>7} {objects:>7}",
                 row.without, row.prefill_tokens_per_s, row.prefill_ratio, row.decode_tokens_per_s, row.decode_ratio
             )?;
         }

@@ -106,9 +106,7 @@ pub async fn together(
         }
     }
     progress("timing kernels");
-    let kernels = batch.kernels()?;
-    let times = profile(&*host, async || batch.profile(&*host).await).await?;
-    let profile = times.map(|times| by_kernel(&kernels, &times));
+    let profile = by_kernel(&profile(&*host, async || batch.trace(&*host).await).await?);
     let (one_ms, together_ms) = (Spread::of(one_ms), Spread::of(together_ms));
     let one_tokens_per_s = rate(options.decode as f64, one_ms.median);
     let together_tokens_per_s = rate((conversations * options.decode) as f64, together_ms.median);

@@ -4,7 +4,7 @@ use std::cell::Cell;
 use std::rc::Rc;
 
 use backend_api::{
-    Backend, BackendInfo, Cover, Error, Graph, KernelInfo, Matcher, Part, Piece, Plan, Program, ReadId, Stats,
+    Backend, BackendInfo, Cover, Error, Graph, Held, KernelInfo, Matcher, Part, Piece, Plan, Program, ReadId, Stats,
     StepParams, StorageDesc, StorageId, Tensor, Unsupported,
 };
 
@@ -131,6 +131,9 @@ impl Program for FailingProgram {
     }
     fn kernels(&self) -> Vec<KernelInfo> {
         self.inner.kernels()
+    }
+    fn held(&self) -> Vec<Held> {
+        self.inner.held()
     }
 }
 

@@ -11,7 +11,7 @@ use serde::Serialize;
 use wasm_bindgen::prelude::{JsValue, wasm_bindgen};
 
 /// Few tokens: many runs are compared.
-const OPTIONS: ModelOptions = ModelOptions { prefill: 64, decode: 32, repeat: 3, fetch_interval: None };
+const OPTIONS: ModelOptions = ModelOptions { depth: 0, prefill: 64, decode: 32, repeat: 3, fetch_interval: None };
 
 #[derive(Serialize)]
 struct Told {

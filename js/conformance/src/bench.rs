@@ -21,6 +21,7 @@ struct Options {
     /// The model's name in the report.
     #[serde(default)]
     model: String,
+    depth: Option<usize>,
     prefill: Option<usize>,
     decode: Option<usize>,
     repeat: Option<usize>,
@@ -61,6 +62,7 @@ pub async fn bench(source: Option<JsSource>, options: String, on_progress: Funct
     let mut progress = |what: &str| drop(on_progress.call1(&JsValue::UNDEFINED, &what.into()));
     let usual = ModelOptions::default();
     let model = ModelOptions {
+        depth: options.depth.unwrap_or(usual.depth),
         prefill: options.prefill.unwrap_or(usual.prefill),
         decode: options.decode.unwrap_or(usual.decode),
         repeat: options.repeat.unwrap_or(usual.repeat),

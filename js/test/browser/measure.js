@@ -6,8 +6,9 @@ import { beat, modelNamed, options, say } from "./run.js";
 
 /** Returns the options of a measurement as the bindings take them. */
 function request(what, model) {
-  const { backend, prefill, decode, repeat, queued } = options;
-  return { what, model, engine: { backend, n_ctx: model && prefill + decode + 1 }, prefill, decode, repeat, queued };
+  const { backend, depth, prefill, decode, repeat, queued } = options;
+  const engine = { backend, n_ctx: model && depth + prefill + decode + 1 };
+  return { what, model, engine, depth, prefill, decode, repeat, queued };
 }
 
 /** Number of CPU threads; other engines get the same. */

@@ -21,6 +21,7 @@ export const options = {
   model: query.get("model") ?? "gab",
   prompt: query.get("prompt"),
   prompts: Number(query.get("prompts") ?? Infinity),
+  depth: Number(query.get("depth") ?? 0),
   prefill: Number(query.get("prefill") ?? 128),
   decode: Number(query.get("decode") ?? 64),
   op: query.get("op") ?? undefined,

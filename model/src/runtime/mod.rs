@@ -27,5 +27,5 @@ pub use sequence::{
     MAX_CONSTRAINT, OnPiece, Overflow, Overflowed, Piece, Rows, Sampling, SavedRequest, Saving, Sequence, Snapshot,
     SnapshotError, SnapshotSink, TokenEntry, Words,
 };
-pub use session::{Fault, Session};
+pub use session::{Fault, Session, StepTimes, TracedKernel};
 pub use stage::{Seam, StageError, StageOutput, StageSession, StageStep};

@@ -5,8 +5,8 @@ use crate::args::{Args, Bytes, MAX_INPUTS, MAX_OUTPUTS, Operand, WHOLE};
 use crate::fast::lanes::Instructions;
 use crate::threads::Threads;
 use backend_api::{
-    Cover, DType, Error, Form, KernelInfo, Kind, Made, Op, Part, Pass, Piece, Place, Plan, Program, ReadId, Shape,
-    StepLimits, StepParams, StorageId, Tensor, TensorId,
+    Bound, Cover, DType, Error, Form, Held, KernelInfo, Kind, Made, Op, Part, Pass, Piece, Place, Plan, Program,
+    ReadId, Shape, StepLimits, StepParams, StorageId, Tensor, TensorId,
 };
 use std::cell::RefCell;
 use std::collections::HashMap;
@@ -296,8 +296,11 @@ impl CpuProgram {
         };
         let out = node.outputs.first().map(|id| graph.tensor(*id).shape);
         let [cols, rows] = out.map_or([0, 0], |s| [s.cols() as u32, s.rows() as u32]);
-        let bytes = node.inputs.iter().chain(&node.outputs).map(|id| bytes(graph.tensor(*id))).sum();
-        let mut info = KernelInfo::new(graph, node, node.form.name().into(), [cols, rows, 1], bytes);
+        let (inputs, outputs) = (node.inputs.iter().enumerate(), node.outputs.iter().enumerate());
+        let inputs = inputs.map(|(i, id)| (Bound::Input(i), bytes(graph.tensor(*id))));
+        let outputs = outputs.map(|(i, id)| (Bound::Output(i), bytes(graph.tensor(*id))));
+        let bound = inputs.chain(outputs).collect::<Vec<_>>();
+        let mut info = KernelInfo::new(graph, node, node.form.name().into(), [cols, rows, 1], &bound);
         let made = |id: &TensorId| Made::of(graph.tensor(*id)).map(|made| (made, *id));
         let (matrices, tensors) = node.outputs.iter().filter_map(made).unzip();
         info.made = matrices;
@@ -334,5 +337,10 @@ impl Program for CpuProgram {
 
     fn kernels(&self) -> Vec<KernelInfo> {
         (0..self.kernels.len()).map(|kernel| self.info(kernel).0).collect()
+    }
+
+    fn held(&self) -> Vec<Held> {
+        let slots = self.slots.iter().map(|slot| 4 * slot.len() as u64);
+        vec![Held::of("slots", slots), Held::of("scratch", [4 * self.scratch.len() as u64])]
     }
 }

@@ -41,7 +41,10 @@ pub struct Options {
     /// Models, separated by commas: gab, smollm2, or names of files in models/ or models/cache/
     #[arg(long, value_delimiter = ',', default_values_t = [String::from("gab"), String::from("smollm2")])]
     model: Vec<String>,
-    /// Tokens of the prompt: also the depth at which decoding begins
+    /// Tokens that the context has before the prompt, which are not measured [model and ablate]
+    #[arg(long, value_name = "TOKENS", default_value_t = 0)]
+    depth: usize,
+    /// Tokens of the prompt, after which decoding begins
     #[arg(long, value_name = "TOKENS", default_value_t = 128)]
     prefill: usize,
     /// Tokens to decode after it
@@ -106,6 +109,7 @@ impl Options {
     fn pairs<const N: usize>(&self, more: [(&'static str, String); N]) -> Vec<(&'static str, String)> {
         let threads = self.threads.unwrap_or(if self.isolated { 2 } else { 1 });
         let mut pairs = vec![
+            ("depth", self.depth.to_string()),
             ("prefill", self.prefill.to_string()),
             ("decode", self.decode.to_string()),
             ("repeat", self.repeat.to_string()),

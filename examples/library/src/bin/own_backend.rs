@@ -213,7 +213,7 @@ impl Program for ToyProgram {
 
     fn kernels(&self) -> Vec<KernelInfo> {
         let graph = self.plan.graph();
-        let kernel = |cover: &Cover| KernelInfo::new(graph, cover, cover.form.name().into(), [1; 3], 0);
+        let kernel = |cover: &Cover| KernelInfo::new(graph, cover, cover.form.name().into(), [1; 3], &[]);
         self.plan.covers().iter().map(kernel).collect()
     }
 }

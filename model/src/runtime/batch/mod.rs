@@ -11,14 +11,14 @@ pub use sessions::{SessionInfo, Sessions};
 
 use std::rc::Rc;
 
-use backend_api::run::{Host, finish_profile};
-use backend_api::{Backend, KernelInfo, StepParams};
+use backend_api::run::Host;
+use backend_api::{Backend, StepParams};
 
 use crate::arch::{ALIGNED, Head, Recipe};
 use crate::error::ModelError;
 use crate::runtime::load::{self, Model, Storages, no_storage};
-use crate::runtime::scheduler::{SPARE, Scheduler, Seat};
-use crate::runtime::session::Session;
+use crate::runtime::scheduler::{Compiled, SPARE, Scheduler, Seat};
+use crate::runtime::session::{Session, Trace, TracedKernel};
 
 /// Sessions that can advance together.
 pub struct Batch {
@@ -91,32 +91,19 @@ impl Batch {
         self.sessions
     }
 
-    /// Returns the kernels of a step of all sequences, for traces.
+    /// Runs a step at the ends of all sequences, and returns its kernels, each with the device's time. Without a clock
+    /// nothing is run.
     ///
-    /// *Errors*: shader or driver errors, memory, the device was lost.
-    pub fn kernels(&self) -> Result<Vec<KernelInfo>, ModelError> {
-        self.scheduler.with_program(self.sessions.len(), Head::GREEDY, |compiled| Ok(compiled.program.kernels()))
-    }
-
-    /// Runs a step at the ends of all sequences, and returns the device's times of its kernels; nothing if the device
-    /// has no clock for them.
-    ///
-    /// *Units*: milliseconds, in the order of [`Self::kernels`].
-    ///
-    /// *Errors*: as [`Self::kernels`]; a context is full.
-    pub async fn profile(&mut self, host: &dyn Host) -> Result<Option<Vec<f64>>, ModelError> {
+    /// *Errors*: shader or driver errors, memory, the device was lost; a context is full.
+    pub async fn trace(&mut self, host: &dyn Host) -> Result<Vec<TracedKernel>, ModelError> {
         let at = |(sequence, session): (usize, &Session)| StepParams {
             sequence: sequence as u32,
             ..StepParams::at(session.position() as u32, 1)
         };
         let runs: Vec<StepParams> = self.sessions.iter().enumerate().map(at).collect();
-        match self
-            .scheduler
-            .with_program(runs.len(), Head::GREEDY, |compiled| Ok(compiled.program.profile(&runs)?))?
-        {
-            Some(profile) => Ok(Some(finish_profile(profile, host).await?)),
-            None => Ok(None),
-        }
+        let begin = |compiled: &mut Compiled| Trace::begin(&mut *compiled.program, &runs);
+        let trace = self.scheduler.with_program(runs.len(), Head::GREEDY, begin)?;
+        trace.finish(host).await
     }
 
     /// Returns the number of batched steps so far, and the sum of their rows.

@@ -8,10 +8,13 @@ mod mask;
 mod resume;
 mod rewind;
 mod steps;
+mod trace;
 
 pub use diagnose::Fault;
 pub(crate) use mask::Mask;
 pub(crate) use rewind::Rewritten;
+pub(crate) use trace::Trace;
+pub use trace::{StepTimes, TracedKernel};
 
 use std::collections::{HashMap, VecDeque};
 use std::rc::Rc;
@@ -23,7 +26,7 @@ use crate::error::ModelError;
 use crate::runtime::load::{self, FIRST, Model, Storages, no_storage};
 use crate::runtime::scheduler::{Joined, SPARE, Seat};
 use crate::runtime::sequence::{DraftSource, Drafts, Told};
-use backend_api::run::{self, Beside, Host, finish_profile, read_rows};
+use backend_api::run::{self, Beside, Host, read_rows};
 use steps::Steps;
 
 /// Numbers of rows for which programs are compiled.
@@ -401,32 +404,6 @@ impl Session {
         run::ready(backend, host).await?;
         // Only a read is reliable: browsers accept writes and steps on a lost device.
         Ok(read_rows(backend, self.history()?, 0, 1, &mut [0; 4], host).await?)
-    }
-
-    /// Returns the kernels of a decode step, for traces.
-    ///
-    /// *Errors*: as [`Self::prepare`].
-    pub fn decode_kernels(&mut self) -> Result<Vec<backend_api::KernelInfo>, ModelError> {
-        self.prepare(1, Head::GREEDY)?;
-        Ok(self.programs.get(&(1, Head::GREEDY)).map(|c| c.program.kernels()).unwrap_or_default())
-    }
-
-    /// Runs a decode step at the end of the text, and returns the device's times of its kernels; nothing if the device
-    /// has no clock for them.
-    ///
-    /// *Units*: milliseconds, in the order of [`Self::decode_kernels`].
-    ///
-    /// *Errors*: the context is full; as [`Self::prepare`]; the device was lost.
-    pub async fn profile(&mut self, host: &dyn Host) -> Result<Option<Vec<f64>>, ModelError> {
-        self.reserve(self.position() + 1, self.position(), host).await?;
-        self.prepare(1, Head::GREEDY)?;
-        let params = StepParams::at(self.position() as u32, 1);
-        self.rewritten.moved_to(self.position() + 1);
-        let Some(compiled) = self.programs.get_mut(&(1, Head::GREEDY)) else { return Ok(None) };
-        match compiled.program.profile(&[params])? {
-            Some(profile) => Ok(Some(finish_profile(profile, host).await?)),
-            None => Ok(None),
-        }
     }
 
     /// Refuses tokens that are unknown or do not fit.
