@@ -1,4 +1,5 @@
-//! The tables of `docs/performance/software.md` and the picture of `docs/performance.md`, from the results that `xtask bench` left in `docs/performance`.
+//! The tables of `docs/performance/software.md` and `gpu.md` and the picture of `docs/performance.md`, from the results that
+//! `xtask bench` and `anygpu bench` left in `docs/performance` and `docs/performance/gpu`.
 
 mod picture;
 mod tables;
@@ -46,8 +47,15 @@ struct Run {
 struct Model {
     adapter: String,
     model: String,
+    #[serde(default)]
+    depth: usize,
     prefill_tokens: usize,
     decode_tokens: usize,
+    #[serde(flatten)]
+    phases: Option<Phases>,
+    #[serde(default)]
+    buffers: Vec<Buffers>,
+    roles: Option<Roles>,
     first_token: FirstToken,
     prefill_ms: Spread,
     prefill_tokens_per_s: f64,
@@ -57,6 +65,34 @@ struct Model {
     device_memory_bytes: u64,
     floors: Floors,
     decode_floor: DecodeFloor,
+}
+
+/// Phases of a decode step that runs alone.
+#[derive(Debug, Deserialize)]
+struct Phases {
+    encode_ms: f64,
+    queue_ms: f64,
+    fetch_ms: f64,
+    utilisation: f64,
+}
+
+#[derive(Debug, Deserialize)]
+struct Buffers {
+    class: String,
+    count: usize,
+    bytes: u64,
+}
+
+#[derive(Debug, Deserialize)]
+struct Roles {
+    prefill: Vec<Role>,
+    decode: Vec<Role>,
+}
+
+#[derive(Debug, Deserialize)]
+struct Role {
+    role: String,
+    percent: Option<f64>,
 }
 
 #[derive(Debug, Deserialize)]
@@ -133,6 +169,8 @@ struct Ablation {
     prefill_ratio: f64,
     decode_ratio: f64,
     dispatches_per_token: Option<f64>,
+    submits_per_token: Option<f64>,
+    gpu_objects_per_token: Option<f64>,
 }
 
 /// Memory of a browser while a model was loaded and run once.
@@ -181,24 +219,28 @@ struct Visit<T = f64> {
 type Warm = Visit<Spread>;
 
 impl Run {
-    /// Returns the result of another engine on the same model.
-    fn peer(&self, model: &str) -> Option<&Peer> {
-        self.peer_models.iter().find(|peer| peer.model == model)
+    /// Returns the result of another engine on the same model, which it ran without a text before.
+    fn peer(&self, model: &Model) -> Option<&Peer> {
+        self.peer_models.iter().find(|peer| peer.model == model.model).filter(|_| model.depth == 0)
     }
 }
 
 /// Writes the tables and the picture.
 pub fn run() -> Result<()> {
     let docs = root().join("docs");
-    let runs = read(&docs.join("performance"))?;
-    let page = docs.join("performance").join("software.md");
-    let old = fs::read_to_string(&page).with_context(|| format!("cannot read {}", page.display()))?;
-    let new = spliced(&old, &tables::all(&runs))
-        .with_context(|| format!("{} lacks the two lines that mark the generated part", page.display()))?;
-    fs::write(&page, new).with_context(|| format!("cannot write {}", page.display()))?;
+    let folder = docs.join("performance");
+    let (software, gpu) = (read(&folder)?, read(&folder.join("gpu"))?);
+    for (name, runs) in [("software.md", &software), ("gpu.md", &gpu)] {
+        let page = folder.join(name);
+        let old = fs::read_to_string(&page).with_context(|| format!("cannot read {}", page.display()))?;
+        let new = spliced(&old, &tables::all(runs))
+            .with_context(|| format!("{} lacks the two lines that mark the generated part", page.display()))?;
+        fs::write(&page, new).with_context(|| format!("cannot write {}", page.display()))?;
+        println!("wrote docs/performance/{name} from {} runs", runs.len());
+    }
     let svg = docs.join("performance.svg");
-    fs::write(&svg, picture::draw(&runs)).with_context(|| format!("cannot write {}", svg.display()))?;
-    println!("wrote docs/performance/software.md and docs/performance.svg from {} runs", runs.len());
+    fs::write(&svg, picture::draw(&software)).with_context(|| format!("cannot write {}", svg.display()))?;
+    println!("wrote docs/performance.svg");
     Ok(())
 }
 
@@ -251,7 +293,14 @@ mod tests {
     /// The results in the repository have the fields that the page's generator, and so everybody, expects of a run.
     #[test]
     fn the_results_of_the_repository_are_read_and_shown() {
-        let runs = read(&root().join("docs/performance")).unwrap();
+        let folder = root().join("docs/performance");
+        let gpu = read(&folder.join("gpu")).unwrap();
+        let text = tables::all(&gpu);
+        for run in &gpu {
+            assert!(text.contains(&run.title) && !run.command.is_empty() && !run.machine.is_empty());
+            assert!(run.models.iter().all(|model| model.phases.is_some() && model.roles.is_some()), "{}", run.title);
+        }
+        let runs = read(&folder).unwrap();
         let (text, svg) = (tables::all(&runs), picture::draw(&runs));
         for run in &runs {
             assert!(text.contains(&run.title) && !run.command.is_empty() && !run.machine.is_empty());

@@ -61,7 +61,7 @@ pub fn draw(runs: &[Run]) -> String {
             let end = y + tall;
             let _ = writeln!(out, "<line class=\"floor\" x1=\"{x:.1}\" y1=\"{y}\" x2=\"{x:.1}\" y2=\"{end}\"/>");
         }
-        if let Some(peer) = run.peer(&model.model) {
+        if let Some(peer) = run.peer(model) {
             let x = at(peer.decode_tokens_per_s);
             let _ = writeln!(out, "<circle class=\"peer\" cx=\"{x:.1}\" cy=\"{}\" r=\"4\"/>", y + tall / 2);
         }

@@ -1,6 +1,6 @@
 //! The tables, in Markdown.
 
-use super::{FirstToken, Ops, Peak, Run};
+use super::{Buffers, FirstToken, Model, Ops, Peak, Phases, Role, Run};
 use std::fmt::Write;
 
 /// A Markdown table; all columns but the first are numbers.
@@ -38,6 +38,9 @@ pub(super) fn number(value: f64) -> String {
 pub(super) fn all(runs: &[Run]) -> String {
     let sections = [
         ("Prefill and decode", models(runs)),
+        ("Decode steps by phase", phases(runs)),
+        ("Time by role", roles(runs)),
+        ("Buffers", buffers(runs)),
         ("Time to the first token", first_token(runs)),
         ("From opening the page to the first token", page(runs)),
         ("Memory of the browser", memory(runs)),
@@ -54,6 +57,7 @@ fn models(runs: &[Run]) -> String {
     let mut table = Table::new(&[
         "run",
         "model",
+        "depth",
         "prefill",
         "tok/s",
         "decode",
@@ -61,20 +65,20 @@ fn models(runs: &[Run]) -> String {
         "dispatches",
         "MiB",
         "of the floor",
-        "wllama",
+        "another engine",
     ]);
     for run in runs {
         for m in &run.models {
             let ms = m.decode_ms_per_token;
             // The longest time is the lowest rate.
             let (low, high) = (1000.0 / ms.max, 1000.0 / ms.min);
-            let peer = run.peer(&m.model).map_or(String::new(), |peer| {
-                let threads = peer.engine.trim_start_matches("wllama, ");
-                format!("{} / {}, {threads}", number(peer.prefill_tokens_per_s), number(peer.decode_tokens_per_s))
+            let peer = run.peer(m).map_or(String::new(), |peer| {
+                format!("{} / {}, {}", number(peer.prefill_tokens_per_s), number(peer.decode_tokens_per_s), peer.engine)
             });
             table.row([
                 run.title.clone(),
                 m.model.clone(),
+                m.depth.to_string(),
                 m.prefill_tokens.to_string(),
                 number(m.prefill_tokens_per_s),
                 m.decode_tokens.to_string(),
@@ -87,6 +91,46 @@ fn models(runs: &[Run]) -> String {
         }
     }
     if runs.iter().all(|run| run.models.is_empty()) { String::new() } else { table.0 }
+}
+
+/// Models of runs that have something to say on each of them.
+fn rows(columns: &[&str], runs: &[Run], of: impl Fn(&Model) -> Option<Vec<String>>) -> String {
+    let mut table = Table::new(&[&["run", "model", "depth"], columns].concat());
+    let mut is_empty = true;
+    for (run, model) in runs.iter().flat_map(|run| run.models.iter().map(move |model| (run, model))) {
+        let Some(cells) = of(model) else { continue };
+        table.row([run.title.clone(), model.model.clone(), model.depth.to_string()].into_iter().chain(cells));
+        is_empty = false;
+    }
+    if is_empty { String::new() } else { table.0 }
+}
+
+fn phases(runs: &[Run]) -> String {
+    rows(&["encode ms", "queue ms", "fetch ms", "device busy"], runs, |model| {
+        let Phases { encode_ms, queue_ms, fetch_ms, utilisation } = model.phases.as_ref()?;
+        let busy = format!("{:.0} %", 100.0 * utilisation);
+        Some([encode_ms, queue_ms, fetch_ms].map(|ms| number(*ms)).into_iter().chain([busy]).collect())
+    })
+}
+
+fn roles(runs: &[Run]) -> String {
+    rows(&["prefill", "decode"], runs, |model| {
+        let shares = |roles: &[Role]| {
+            let share = |role: &Role| Some(format!("{} {:.1} %", role.role, role.percent?));
+            Some(roles.iter().filter_map(share).collect::<Vec<_>>().join(", ")).filter(|shares| !shares.is_empty())
+        };
+        let roles = model.roles.as_ref()?;
+        Some(vec![shares(&roles.prefill)?, shares(&roles.decode)?])
+    })
+}
+
+fn buffers(runs: &[Run]) -> String {
+    rows(&["number and MiB of each class"], runs, |model| {
+        let mib = |bytes: u64| number(bytes as f64 / f64::from(1 << 20));
+        let of = |Buffers { class, count, bytes }: &Buffers| format!("{count} {class} {}", mib(*bytes));
+        let classes = model.buffers.iter().map(of).collect::<Vec<_>>();
+        (!classes.is_empty()).then(|| vec![classes.join(", ")])
+    })
 }
 
 fn first_token(runs: &[Run]) -> String {
@@ -217,7 +261,10 @@ fn ablations(runs: &[Run]) -> String {
     for run in runs {
         for ablations in &run.ablations {
             let _ = writeln!(out, "{}, {} on {}:\n", run.title, ablations.model, ablations.backend);
-            let mut table = Table::new(&["without", "prefill tok/s", "ratio", "decode tok/s", "ratio", "dispatches"]);
+            let columns =
+                ["without", "prefill tok/s", "ratio", "decode tok/s", "ratio", "dispatches", "submits", "objects"];
+            let mut table = Table::new(&columns);
+            let count = |count: Option<f64>| count.map_or(String::new(), |n| format!("{n:.0}"));
             for row in &ablations.ablate {
                 table.row([
                     row.without.clone(),
@@ -225,7 +272,9 @@ fn ablations(runs: &[Run]) -> String {
                     number(row.prefill_ratio),
                     number(row.decode_tokens_per_s),
                     number(row.decode_ratio),
-                    row.dispatches_per_token.map_or(String::new(), |n| format!("{n:.0}")),
+                    count(row.dispatches_per_token),
+                    count(row.submits_per_token),
+                    count(row.gpu_objects_per_token),
                 ]);
             }
             out.push_str(&table.0);
