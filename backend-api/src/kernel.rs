@@ -10,7 +10,7 @@ use crate::role::Role;
 use crate::step::StepParams;
 use crate::tensor::{DType, Kind, Update};
 
-/// What a kernel binds.
+/// Operand, result or memory that a kernel binds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Bound {
     /// Operand of its cover, by index.
@@ -33,7 +33,7 @@ pub struct Traffic {
 }
 
 impl Traffic {
-    /// The same bytes in each step.
+    /// As many bytes in each step.
     pub fn fixed(bytes: u64) -> Traffic {
         Traffic { fixed: bytes, ..Traffic::default() }
     }
@@ -118,7 +118,7 @@ impl Binding<'_> {
         id.map(|id| self.graph.root(*id))
     }
 
-    /// What a step touches of a tensor of so many bytes.
+    /// Bytes that a step touches of a tensor of so many.
     fn touched(&self, bound: Bound, bytes: u64) -> Traffic {
         let Some(id) = self.tensor(bound) else { return Traffic::fixed(bytes) };
         let written = matches!(bound, Bound::Output(_));
@@ -138,7 +138,7 @@ impl Binding<'_> {
         self.bound.iter().any(|(bound, _)| matches!(bound, Bound::Input(_)) && self.tensor(*bound) == Some(id))
     }
 
-    /// What a node touches of one of its tensors, if it is not all of it.
+    /// Bytes that a node touches of one of its tensors, unless it is all of them.
     fn touched_by(&self, node: &Node, id: TensorId, written: bool, bytes: u64) -> Option<Traffic> {
         let is = |other: &TensorId| self.graph.root(*other) == id;
         let rows = |id: &TensorId| self.graph.tensor(*id).shape.rows();

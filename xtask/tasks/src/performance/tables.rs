@@ -116,7 +116,9 @@ fn phases(runs: &[Run]) -> String {
 fn roles(runs: &[Run]) -> String {
     rows(&["prefill", "decode"], runs, |model| {
         let shares = |roles: &[Role]| {
-            let share = |role: &Role| Some(format!("{} {:.1} %", role.role, role.percent?));
+            // What would be shown as 0 is left out.
+            let percent = |role: &Role| role.percent.filter(|percent| *percent >= 0.05);
+            let share = |role: &Role| Some(format!("{} {:.1} %", role.role, percent(role)?));
             Some(roles.iter().filter_map(share).collect::<Vec<_>>().join(", ")).filter(|shares| !shares.is_empty())
         };
         let roles = model.roles.as_ref()?;
@@ -134,12 +136,14 @@ fn buffers(runs: &[Run]) -> String {
 }
 
 fn first_token(runs: &[Run]) -> String {
-    let mut table = Table::new(&["run", "model", "ms", "open", "load", "compile", "prefill", "prefill, warm"]);
+    let columns = ["run", "model", "depth", "ms", "open", "load", "compile", "prefill", "prefill, warm"];
+    let mut table = Table::new(&columns);
     for run in runs {
         for m in &run.models {
             let FirstToken { open_ms, load_ms, compile_ms, prefill_ms, total_ms } = m.first_token;
             let parts = [total_ms, open_ms, load_ms, compile_ms, prefill_ms, m.prefill_ms.median];
-            table.row([run.title.clone(), m.model.clone()].into_iter().chain(parts.map(|ms| format!("{ms:.0}"))));
+            let names = [run.title.clone(), m.model.clone(), m.depth.to_string()];
+            table.row(names.into_iter().chain(parts.map(|ms| format!("{ms:.0}"))));
         }
     }
     if runs.iter().all(|run| run.models.is_empty()) { String::new() } else { table.0 }
