@@ -94,7 +94,7 @@ fn equalize(sizes: &mut [usize], kernel: &Kernel) {
     }
 }
 
-/// What a draw reads and writes, and the bytes of all of it.
+/// Lists what a draw reads and writes, with the bytes of all of it.
 fn bound_by(draw: &Draw, kernel: &Kernel, node: &Cover, graph: &Graph) -> Vec<(Bound, u64)> {
     let result = |i: usize| node.outputs.get(i).map_or(0, |id| dense_bytes(graph.tensor(*id)));
     // A texel between draws has one value.

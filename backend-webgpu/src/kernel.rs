@@ -268,7 +268,7 @@ impl Kernel {
         }
     }
 
-    /// What it binds, and the bytes of that, for traces.
+    /// Lists what it binds with the bytes of that, for traces.
     pub fn bound(&self) -> Vec<(Bound, u64)> {
         let bound = |binding: &Binding| match binding.operand {
             Operand::Input(i) => Bound::Input(i),

@@ -67,7 +67,7 @@ pub struct GpuProgram {
     step: wgpu::Buffer,
     /// Whether the origin on the device is not 0.
     is_moved: bool,
-    /// What it owns, with its class in traces.
+    /// Buffers of its own, with their classes in traces.
     owned: Vec<(&'static str, wgpu::Buffer)>,
     limits: StepLimits,
     /// Parameters of the rows, if they are of several sequences.

@@ -82,11 +82,11 @@ struct Without {
     /// Storages of weights' planes, if the backend is to keep 16-bit floats in their place. The floats are all 0, since
     /// no operator's time depends on values.
     blank: Option<RefCell<HashSet<StorageId>>>,
-    /// How its programs run steps, if not as they are.
+    /// Way in which its programs run steps, if not as they are.
     steps: Option<Steps>,
 }
 
-/// How steps are run that lack something.
+/// Way to run steps that lack something.
 #[derive(Debug, Clone, Copy)]
 enum Steps {
     /// Each by a program that is made for it, with buffers and bindings of its own.

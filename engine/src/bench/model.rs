@@ -369,7 +369,7 @@ pub(crate) async fn time(
     }
 }
 
-/// What is known of the steps of a prompt and of decoding one by one.
+/// Measurements of the steps of a prompt and of decoding, one by one.
 struct Traces {
     prefill: Vec<TracedKernel>,
     decode: Vec<TracedKernel>,
