@@ -12,6 +12,7 @@ mod model;
 mod ops;
 mod profile;
 mod spread;
+mod steps;
 mod text;
 mod together;
 
@@ -19,8 +20,9 @@ pub use ablate::{Ablation, AblationReport, ablate};
 pub use floors::{Bandwidth, Floors, floors};
 pub use load::{LoadReport, RepackRate, load};
 pub(crate) use model::time;
-pub use model::{Buffers, DecodeFloor, FirstToken, ModelOptions, ModelReport, PerToken, Phases, Roles, prompt, run};
+pub use model::{DecodeFloor, FirstToken, ModelOptions, ModelReport, PerToken, prompt, run};
 pub use ops::{OpTime, OpsReport, QUEUED, ops};
 pub use profile::{KernelTime, RoleTime, by_role, profile};
 pub use spread::Spread;
+pub use steps::{Buffers, Phases, Roles};
 pub use together::{TogetherReport, together};

@@ -2,14 +2,13 @@
 
 use std::rc::Rc;
 
-use backend_api::{Backend, DType, Graph, Held, Kind, Op, Stats, Update};
-use model::{
-    ByteSource, GenerateOptions, Head, Host, Model, ModelError, Sampling, Session, Sizes, StepTimes, TracedKernel,
-};
+use backend_api::{Backend, DType, Graph, Kind, Op, Stats, Update};
+use model::{ByteSource, GenerateOptions, Head, Host, Model, ModelError, Sampling, Session, Sizes};
 use serde::Serialize;
 
 use super::profile::by_kernel;
-use super::{Floors, KernelTime, RoleTime, Spread, by_role, floors, profile};
+use super::steps::Traces;
+use super::{Buffers, Floors, KernelTime, Phases, Roles, Spread, by_role, floors};
 use crate::engine::fetch_interval;
 use crate::error::EngineError;
 use crate::{Engine, EngineOptions, Progress};
@@ -42,7 +41,7 @@ impl ModelOptions {
     }
 
     /// Returns the options with which tokens are generated.
-    fn generate(&self, model: &Model) -> GenerateOptions {
+    pub(super) fn generate(&self, model: &Model) -> GenerateOptions {
         GenerateOptions {
             // One token more, since the first one belongs to the prefill.
             max_tokens: Some(self.decode + 1),
@@ -123,52 +122,6 @@ impl PerToken {
             readback_bytes_per_token: rate(steady.read_back),
         }
     }
-}
-
-/// Phases of a decode step that runs alone, medians, and how busy decoding keeps the device.
-///
-/// *Source*: after the breakdown of WeInfer (Z. Chen et al., WWW 2025).
-#[derive(Debug, Clone, Copy, Serialize)]
-pub struct Phases {
-    /// Time until the host has encoded and submitted the step, in milliseconds; 0 on a device that computes in the call.
-    pub encode_ms: f64,
-    /// From there until the device has done it.
-    pub queue_ms: f64,
-    /// From there until its token is read.
-    pub fetch_ms: f64,
-    /// Part of a token's time in which the device works, where steps follow each other: the sum of the times of its kernels,
-    /// or of [`Self::queue_ms`] without a clock, over the median time of a token; at most 1.
-    pub utilisation: f64,
-}
-
-/// Buffers (or textures) of one class.
-#[derive(Debug, Clone, Serialize)]
-pub struct Buffers {
-    /// `weights`, `states`, or a [class](Held::class) of programs' memory.
-    pub class: &'static str,
-    /// Number of them.
-    pub count: usize,
-    /// Bytes of all of them.
-    pub bytes: u64,
-}
-
-impl Buffers {
-    /// Returns the classes of a session's memory.
-    ///
-    /// *Errors*: those of [`Session::held`].
-    pub fn of(session: &Session) -> Result<Vec<Buffers>, ModelError> {
-        let of = |Held { class, count, bytes }| Buffers { class, count, bytes };
-        Ok(session.held()?.into_iter().map(of).collect())
-    }
-}
-
-/// Kernels by role.
-#[derive(Debug, Clone, Serialize)]
-pub struct Roles {
-    /// Those of the prompt.
-    pub prefill: Vec<RoleTime>,
-    /// Those of a decode step.
-    pub decode: Vec<RoleTime>,
 }
 
 /// Comparison of the decode speed with the device's floors (roofline).
@@ -302,7 +255,7 @@ pub(crate) struct Timed {
 }
 
 /// Computes the text before the prompt, and drops what a run before has added to it.
-async fn fill(session: &mut Session, options: &ModelOptions, host: &dyn Host) -> Result<(), EngineError> {
+pub(super) async fn fill(session: &mut Session, options: &ModelOptions, host: &dyn Host) -> Result<(), EngineError> {
     // States that cannot go back are those of the text's end once its last token is computed again.
     session.rewind(options.depth.saturating_sub(1));
     if options.depth == 0 {
@@ -366,52 +319,6 @@ pub(crate) async fn time(
             stats: PerToken::of(generation.steady_steps, generation.steady),
             memory: generation.steady.memory,
         });
-    }
-}
-
-/// Measurements of the steps of a prompt and of decoding, one by one.
-struct Traces {
-    prefill: Vec<TracedKernel>,
-    decode: Vec<TracedKernel>,
-    /// Times of decode steps that ran alone.
-    alone: [Spread; 3],
-    buffers: Vec<Buffers>,
-}
-
-impl Traces {
-    /// Number of decode steps that are timed by phase.
-    const STEPS: usize = 15;
-
-    async fn of(
-        model: &Rc<Model>,
-        options: &ModelOptions,
-        host: &dyn Host,
-        progress: &mut dyn FnMut(&str),
-    ) -> Result<Traces, EngineError> {
-        progress("timing kernels");
-        let mut session = Session::new(model.clone())?;
-        fill(&mut session, options, host).await?;
-        let prompt = prompt(options.prefill, model.recipe().sizes().n_vocab);
-        let prefill = profile(host, async || session.trace(&prompt, host).await).await?;
-        // Decoding is traced where it begins.
-        let generate = GenerateOptions { max_tokens: Some(1), ..options.generate(model) };
-        session.generate(&prompt, &generate, None, host, &mut |_| {}).await?;
-        let decode = profile(host, async || session.trace(&[], host).await).await?;
-        progress("timing steps by phase");
-        let mut times = [const { Vec::new() }; 3];
-        for _ in 0..Self::STEPS {
-            let StepTimes { encode_ms, queue_ms, fetch_ms } = session.time_step(host).await?;
-            times.iter_mut().zip([encode_ms, queue_ms, fetch_ms]).for_each(|(times, ms)| times.push(ms));
-        }
-        Ok(Traces { prefill, decode, alone: times.map(Spread::of), buffers: Buffers::of(&session)? })
-    }
-
-    fn phases(&self, ms_per_token: f64) -> Phases {
-        let [encode_ms, queue_ms, fetch_ms] = self.alone.map(|times| times.median);
-        let kernels: Option<f64> = self.decode.iter().map(|kernel| kernel.ms).sum();
-        let busy = kernels.unwrap_or(queue_ms);
-        let utilisation = if ms_per_token > 0.0 { (busy / ms_per_token).min(1.0) } else { 0.0 };
-        Phases { encode_ms, queue_ms, fetch_ms, utilisation }
     }
 }
 
