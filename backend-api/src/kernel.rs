@@ -128,14 +128,14 @@ impl Binding<'_> {
                 // The rows that it has are those of earlier steps, and no node of this cover looks at them.
                 Kind::State(Update::Append) => 0,
                 // Bound once, it is read and written.
-                Kind::State(Update::Replace) if written && !self.reads(id) => 2 * bytes,
+                Kind::State(Update::Replace) if written && self.is_bound_once(id) => 2 * bytes,
                 _ => bytes,
             }),
         }
     }
 
-    fn reads(&self, id: TensorId) -> bool {
-        self.bound.iter().any(|(bound, _)| matches!(bound, Bound::Input(_)) && self.tensor(*bound) == Some(id))
+    fn is_bound_once(&self, id: TensorId) -> bool {
+        self.bound.iter().filter(|(bound, _)| self.tensor(*bound) == Some(id)).count() == 1
     }
 
     /// Bytes that a node touches of one of its tensors, unless it is all of them.

@@ -102,12 +102,12 @@ fn bound_by(draw: &Draw, kernel: &Kernel, node: &Cover, graph: &Graph) -> Vec<(B
     let read = draw.dense.iter().filter_map(|(_, source)| match *source {
         Source::Input(_) => None,
         Source::Scratch(i) => Some(between(i)),
-        Source::Beside(i) => Some((Bound::Between, result(i))),
+        Source::Beside(i) => Some((Bound::Output(i), result(i))),
     });
+    // What lies beside a result is touched as far as that is.
     let written = draw.targets.iter().map(|target| match *target {
-        Target::Output(i) => (Bound::Output(i), result(i)),
+        Target::Output(i) | Target::Beside(i) => (Bound::Output(i), result(i)),
         Target::Scratch(i) => between(i),
-        Target::Beside(i) => (Bound::Between, result(i)),
     });
     draw.operands.iter().copied().chain(read).chain(written).collect()
 }
