@@ -198,6 +198,17 @@ pub struct Tensor {
     pub kind: Kind,
 }
 
+impl Tensor {
+    /// The bytes that it takes on a GPU, where numbers have four bytes each and codes those of
+    /// [`Codec::device_row_bytes`]. Weights that are packed are no matter of this.
+    pub fn dense_bytes(&self) -> u64 {
+        match self.dtype {
+            DType::Coded(codec) => (codec.device_row_bytes(self.shape.cols()) * self.shape.rows()) as u64,
+            _ => self.shape.len() as u64 * 4,
+        }
+    }
+}
+
 impl fmt::Display for Tensor {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} {}", self.dtype, self.shape)

@@ -217,7 +217,7 @@ impl Draw {
     /// A dense operand.
     pub(crate) fn input(mut self, name: &'static str, index: usize, tensor: &Tensor) -> Draw {
         self.dense.push((name, Source::Input(index)));
-        self.operands.push((Bound::Input(index), dense_bytes(tensor)));
+        self.operands.push((Bound::Input(index), tensor.dense_bytes()));
         self
     }
 
@@ -296,13 +296,5 @@ impl Draw {
             Layout::Packed => name,
             Layout::R32f | Layout::Bits => format!("{name} {}", layout.name()),
         }
-    }
-}
-
-/// Bytes of a tensor of numbers.
-pub(crate) fn dense_bytes(tensor: &Tensor) -> u64 {
-    match tensor.dtype {
-        DType::Coded(codec) => (codec.device_row_bytes(tensor.shape.cols()) * tensor.shape.rows()) as u64,
-        _ => tensor.shape.len() as u64 * 4,
     }
 }

@@ -2,7 +2,7 @@
 
 use crate::Shared;
 use crate::gl::{Buffer, Framebuffer, Program as Linked, Rect, Texture, Timer, WEIGHT_UNIT};
-use crate::kernel::{Draw, Kernel, Region, Source, Target, dense_bytes};
+use crate::kernel::{Draw, Kernel, Region, Source, Target};
 use crate::profile::Times;
 use crate::shader;
 use crate::store::Storage;
@@ -96,7 +96,7 @@ fn equalize(sizes: &mut [usize], kernel: &Kernel) {
 
 /// Lists what a draw reads and writes, with the bytes of all of it.
 fn bound_by(draw: &Draw, kernel: &Kernel, node: &Cover, graph: &Graph) -> Vec<(Bound, u64)> {
-    let result = |i: usize| node.outputs.get(i).map_or(0, |id| dense_bytes(graph.tensor(*id)));
+    let result = |i: usize| node.outputs.get(i).map_or(0, |id| graph.tensor(*id).dense_bytes());
     // A texel between draws has one value.
     let between = |i: usize| (Bound::Between, kernel.scratch.get(i).map_or(0, |texels| 4 * *texels as u64));
     let read = draw.dense.iter().filter_map(|(_, source)| match *source {

@@ -182,7 +182,7 @@ impl Kernel {
 
     /// Binds a dense tensor.
     pub fn bind(mut self, name: &'static str, ty: &'static str, operand: Operand, tensor: &Tensor) -> Kernel {
-        self.bindings.push(Binding { name, ty, operand, chunk: 0, bytes: dense_bytes(tensor) });
+        self.bindings.push(Binding { name, ty, operand, chunk: 0, bytes: tensor.dense_bytes() });
         self
     }
 
@@ -313,14 +313,6 @@ impl Kernel {
 /// How rows of `k` numbers are bound.
 pub fn row_type(k: usize) -> &'static str {
     if k.is_multiple_of(4) { "array<vec4<f32>>" } else { "array<f32>" }
-}
-
-/// Bytes of a dense tensor.
-pub fn dense_bytes(tensor: &Tensor) -> u64 {
-    match tensor.dtype {
-        DType::Coded(codec) => (codec.device_row_bytes(tensor.shape.cols()) * tensor.shape.rows()) as u64,
-        _ => tensor.shape.len() as u64 * 4,
-    }
 }
 
 /// How keys and values are bound where heads are whole vectors of four.

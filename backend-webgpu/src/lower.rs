@@ -16,7 +16,7 @@ mod tokens;
 
 pub use linear::{FEW, OWN};
 
-use crate::kernel::{Kernel, dense_bytes};
+use crate::kernel::Kernel;
 use crate::shader::SUBGROUPS;
 use crate::storage::Limits;
 use crate::tuning::Tuning;
@@ -140,7 +140,7 @@ fn lower(form: &Form, node: &Node<'_>) -> Result<Vec<Kernel>, Unsupported> {
         Unsupported { op: format!("{}({})", form.name(), list.join(", ")), reason }
     };
     for tensor in node.inputs.iter().chain(node.outputs) {
-        let bytes = dense_bytes(tensor);
+        let bytes = tensor.dense_bytes();
         if !matches!(tensor.dtype, DType::Packed(_)) && bytes > node.limits.binding {
             let reason = format!(
                 "{} takes {bytes} bytes, but a binding of this device holds {}; use a smaller context or batch",

@@ -7,9 +7,9 @@ use anygpu::bench::{self, Buffers};
 use anygpu::handle::Opened;
 use anygpu::native::{NativeHost, block_on, open_files};
 use anygpu::{
-    BackendInfo, ByteSource, BytesSource, CallForm, ChatOptions, ChatPrompt, ChatTemplate, Constraint, DraftModel,
-    Engine, EngineOptions, Event, Footprint, GenerateOptions, Generation, Gguf, KvCache, Message, Parts, Piece,
-    Pooling, Progress, Recipe, Report, Sampling, SavedRequest, SelectOptions, Session, Snapshot, Tokenizer,
+    BackendInfo, ByteSource, BytesSource, CallForm, ChatOptions, ChatPrompt, ChatTemplate, Constraint, DEFAULT_N_CTX,
+    DraftModel, Engine, EngineOptions, Event, Footprint, GenerateOptions, Generation, Gguf, KvCache, Message, Parts,
+    Piece, Pooling, Progress, Recipe, Report, Sampling, SavedRequest, SelectOptions, Session, Snapshot, Tokenizer,
     TracedKernel,
 };
 use anygpu_constrain::{Format, Vocabulary};
@@ -62,9 +62,6 @@ impl ModelArgs {
         Ok(Box::new(source))
     }
 }
-
-/// Size of the context that a model has at most if nobody names one.
-const DEFAULT_N_CTX: usize = 2048;
 
 impl LoadArgs {
     /// Returns these arguments with a context of at least so many tokens, unless they name its size.

@@ -5,7 +5,7 @@ use crate::load::Loaded;
 use crate::output;
 use anygpu::bench::{Buffers, RoleTime, by_role, prompt};
 use anygpu::{GenerateOptions, Overflow, TracedKernel};
-use anyhow::Result;
+use anyhow::{Result, bail};
 use serde_json::json;
 
 /// Number of tokens to decode, to measure the time of a step.
@@ -19,6 +19,10 @@ pub fn run(args: &TraceArgs, device: &DeviceArgs) -> Result<()> {
     let before = args.depth.unwrap_or(0);
     let room = [before, args.prefill.unwrap_or(0), TIMED, 1].into_iter().fold(0, usize::saturating_add);
     let mut loaded = Loaded::new(&args.load.with_room(room), device)?;
+    let (asked, n_ctx) = (before.saturating_add(args.prefill.unwrap_or(1)), loaded.n_ctx());
+    if asked >= n_ctx {
+        bail!("{asked} tokens and the next do not fit the context of {n_ctx}; use smaller numbers or a larger --n-ctx");
+    }
     let made = |tokens: usize| prompt(tokens, loaded.n_vocab());
     let (text, more) = match (args.depth, args.prefill) {
         // A file without a tokenizer has tokens all the same, and which one it is does not matter.
@@ -27,7 +31,11 @@ pub fn run(args: &TraceArgs, device: &DeviceArgs) -> Result<()> {
         (depth, prefill) => (made(depth.unwrap_or(0)), made(prefill.unwrap_or(0))),
     };
     let step_ms = match more.len() {
-        0 => generated(&mut loaded, &text, TIMED)?.0,
+        0 => {
+            let (step_ms, _) = generated(&mut loaded, &text, TIMED)?;
+            args.depth.iter().for_each(|depth| loaded.rewind(*depth));
+            step_ms
+        }
         _ => {
             let all = [&text[..], &more].concat();
             // The first time it compiles.

@@ -63,12 +63,12 @@ pub use backend_api::{Backend, BackendInfo, KernelInfo, Made, Products, Role, St
 pub use model::gguf::ReadFuture;
 pub use model::{
     Adjust, AllowFuture, ByteSource, BytesSource, CallForm, ChatError, ChatOptions, ChatTemplate, Constraint,
-    DraftError, Embedder, Embedding, Fault, Files, Finish, Footprint, GenerateOptions, Generation, Gguf, GgufError,
-    Head, KvCache, LoadTimes, LogProb, LogProbEntry, MAX_TOP, Message, Metadata, Model, ModelError, OutputRows,
-    Overflow, Overflowed, Part, Parts, Piece, Pooling, Preface, Recipe, Run, Sampling, SavedRequest, Saving, Seam,
-    Sequence, Session, SessionInfo, Sessions, Snapshot, SnapshotError, SnapshotSink, SourceError, SplitError, Stage,
-    StageError, StageOutput, StageSession, StageStep, StreamDecoder, TokenChoice, TokenEntry, Tokenizer,
-    TokenizerError, ToolCall, ToolChoice, TracedKernel, call_arguments,
+    DEFAULT_N_CTX, DraftError, Embedder, Embedding, Fault, Files, Finish, Footprint, GenerateOptions, Generation, Gguf,
+    GgufError, Head, KvCache, LoadTimes, LogProb, LogProbEntry, MAX_TOP, Message, Metadata, Model, ModelError,
+    OutputRows, Overflow, Overflowed, Part, Parts, Piece, Pooling, Preface, Recipe, Run, Sampling, SavedRequest,
+    Saving, Seam, Sequence, Session, SessionInfo, Sessions, Snapshot, SnapshotError, SnapshotSink, SourceError,
+    SplitError, Stage, StageError, StageOutput, StageSession, StageStep, StreamDecoder, TokenChoice, TokenEntry,
+    Tokenizer, TokenizerError, ToolCall, ToolChoice, TracedKernel, call_arguments,
 };
 
 pub use builder::EngineBuilder;

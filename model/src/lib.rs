@@ -15,7 +15,9 @@ pub mod text;
 
 pub use backend_api::run::Host;
 
-pub use arch::{Head, Identity, KvCache, MAX_TOP, OutputRows, Pooling, Recipe, Sizes, Stage, StateSpec, TokenChoice};
+pub use arch::{
+    DEFAULT_N_CTX, Head, Identity, KvCache, MAX_TOP, OutputRows, Pooling, Recipe, Sizes, Stage, StateSpec, TokenChoice,
+};
 pub use error::ModelError;
 pub use gguf::{ByteSource, BytesSource, Files, Gguf, GgufError, Metadata, SourceError, SplitError, TensorInfo};
 pub use runtime::{

@@ -142,6 +142,10 @@ struct InParts {
 impl Program for InParts {
     fn step(&mut self, params: &StepParams) -> Result<(), Error> {
         let all = self.program.pieces().len();
+        if all == 0 {
+            // A backend may run whole steps only.
+            return self.program.step(params);
+        }
         let parts = (0..all).step_by(self.kernels).map(|first| first..all.min(first + self.kernels));
         parts.into_iter().try_for_each(|part| self.program.part(params, &Part::Kernels(part)))
     }
@@ -273,9 +277,9 @@ impl Bench<'_> {
 }
 
 /// Times a model with everything switched on and default tunables, and then with one decision switched off at a time:
-/// the pipeline of decode steps and when it reads, the reuse of what a step needs, its single submission, fusion as a whole and of each pattern, the planes of weights, the first value of each
-/// tunable, and the differences of the backend's other variants. A switch that changes nothing on this backend has no
-/// row.
+/// the pipeline of decode steps and when it reads, the reuse of what a step needs, its single submission, fusion as a
+/// whole and of each pattern, the planes of weights, the first value of each tunable, and the differences of the
+/// backend's other variants. A switch that changes nothing on this backend has no row.
 ///
 /// *Errors*: as [`run`](super::run()).
 pub async fn ablate(

@@ -9,7 +9,7 @@ use crate::error::ModelError;
 use crate::gguf::{FromValue, Metadata, Value};
 
 /// Default size of the context; KV caches of whole training contexts would fill small GPUs.
-const DEFAULT_N_CTX: usize = 2048;
+pub const DEFAULT_N_CTX: usize = 2048;
 /// Largest context: positions and ids must be exact where backends keep them as floats.
 const MAX_N_CTX: usize = 1 << 24;
 /// Largest width, far above that of any known model.

@@ -63,6 +63,7 @@ pub use choose::MAX_TOP;
 pub use head::{Head, OutputRows, TokenChoice};
 pub(crate) use identity::Identifier;
 pub use identity::Identity;
+pub use keys::DEFAULT_N_CTX;
 pub use kv_cache::KvCache;
 pub use pooling::Pooling;
 pub(crate) use state::ALIGNED;
