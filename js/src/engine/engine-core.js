@@ -5,6 +5,7 @@ import { CrashError, reasonOf, throwIfAborted } from "../common/errors.js";
 import { openModel } from "../download/model-files.js";
 import { features } from "../module/gpu-features.js";
 import { Module, nothing } from "../module/wasm-module.js";
+import { endDigesters } from "../part-digests.js";
 import { SessionSaver } from "../sessions/session-saver.js";
 import { live } from "../workers/exit-detection.js";
 import { Progress } from "./load-progress.js";
@@ -463,15 +464,17 @@ export class Core extends Module {
   }
 
   async _dispose() {
+    const ended = endDigesters();
     const saver = this._saver;
     this._saver = null;
     if (this.dead !== null) saver?.abandon();
     // A module that has trapped cannot free anything.
-    if (this.dead !== null) return;
+    if (this.dead !== null) return ended;
     await this._afterAll(() => this.idle());
     await this._remembering;
     await saver?.close();
     this._engine?.free();
     this._engine = null;
+    await ended;
   }
 }

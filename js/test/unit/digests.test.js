@@ -54,8 +54,8 @@ async function loaded(context, navigator = { userAgentData: {} }) {
   set({ Worker: FakeWorker, navigator });
   context.after(() => set(before));
   /** @type {typeof import("../../src/part-digests.js")} */
-  const module = await import(`../../src/part-digests.js?copy=${++copies}`);
-  return module.digested;
+  const { digested, endDigesters } = await import(`../../src/part-digests.js?copy=${++copies}`);
+  return Object.assign(digested, { endDigesters });
 }
 
 const some = (/** @type {number} */ seed) => Uint8Array.from({ length: 1000 }, (_, i) => i * seed);
@@ -113,4 +113,20 @@ test("a folder that no worker can be given is written to by whoever asked", asyn
   for (const worker of workers) worker.postMessage = () => { throw new DOMException("no clone", "DataCloneError"); };
   const place = { folder: /** @type {any} */ ({}), name: "part" };
   assert.deepEqual(await digested(some(2), place), { digest: await wanted(2), bytes: some(2), written: false });
+});
+
+test("workers are ended some time before their parent may be", async (context) => {
+  const digested = await loaded(context);
+  const begin = performance.now();
+  await digested.endDigesters();
+  assert.ok(performance.now() - begin < 50, "without workers there is nothing to wait for");
+  await digested(some(1));
+  const [first] = workers;
+  first.run();
+  const ending = digested.endDigesters();
+  assert.ok(workers.every(({ terminated }) => terminated));
+  assert.equal(await Promise.race([ending.then(() => "ended"), new Promise((resolve) => setTimeout(resolve, 50, "waits"))]), "waits");
+  await ending;
+  await digested(some(2));
+  assert.equal(workers.length, 4, "they are started anew when there is more to do");
 });
