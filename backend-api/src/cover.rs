@@ -8,6 +8,7 @@ use crate::error::{Error, Unsupported};
 use crate::form::{Cover, Form, Matcher};
 use crate::graph::Graph;
 use crate::links::Links;
+use crate::order::sort_by_key;
 use crate::tensor::Kind;
 
 /// Covers a graph, in an order in which the covers can run.
@@ -50,7 +51,7 @@ pub fn cover(
     if !refused.is_empty() {
         return Err(Error::Unsupported(refused));
     }
-    covers.sort_by_key(last);
+    sort_by_key(&mut covers, |cover| last(cover) as u64);
     Ok(covers)
 }
 

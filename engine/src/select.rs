@@ -48,12 +48,11 @@ pub async fn select_telling(
     let ladder = ladder(options);
     let mut rungs: Vec<Rung> = ladder.iter().map(|candidate| Rung::untried(candidate.name)).collect();
     let auto = options.backend == Choice::Auto;
-    let mut order: Vec<usize> = (0..ladder.len()).collect();
-    order.sort_by_key(|index| auto && !ladder[*index].is_cpu());
+    let (first, then): (Vec<usize>, Vec<usize>) = (0..ladder.len()).partition(|index| !auto || ladder[*index].is_cpu());
     let mut best: Option<Holder> = None;
     let mut proofs = 0;
     let mut healthy: Vec<Family> = Vec::new();
-    for index in order {
+    for index in first.into_iter().chain(then) {
         let candidate = &ladder[index];
         let skipped = match candidate.excluded(options) {
             Some(why) => Some(why),

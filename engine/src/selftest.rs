@@ -76,7 +76,7 @@ fn cases(graph: &Graph, covers: &[Cover]) -> Vec<Case> {
     };
     let mut wanted: BTreeSet<&str> = covers.iter().map(|cover| cover.form.name()).collect();
     let known = formats(graph);
-    let mut cases = cases::all();
+    let mut cases = cases::of_models();
     cases.retain(|case| formats(&case.graph).is_subset(&known) && wanted.remove(case.op));
     cases
 }

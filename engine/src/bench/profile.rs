@@ -1,6 +1,6 @@
 //! Profiles of steps, by the device's clock.
 
-use backend_api::Role;
+use backend_api::{Role, sort_by_key};
 use model::{Host, ModelError, TracedKernel};
 use serde::Serialize;
 
@@ -81,7 +81,8 @@ pub(super) fn by_kernel(kernels: &[TracedKernel]) -> Option<Vec<KernelTime>> {
             None => sums.push(KernelTime { kernel: name.clone(), count: 1, ms, bytes, flops }),
         }
     }
-    sums.sort_by(|a, b| b.ms.total_cmp(&a.ms));
+    // The bits of positive numbers are in their order.
+    sort_by_key(&mut sums, |sum| u64::MAX - sum.ms.max(0.0).to_bits());
     Some(sums)
 }
 

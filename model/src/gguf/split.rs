@@ -110,7 +110,7 @@ pub(super) fn join(files: Vec<Gguf>) -> Result<Gguf, GgufError> {
         }
     }
     check_same(&parts)?;
-    parts.sort_by_key(|(part, _)| part.no);
+    backend_api::sort_by_key(&mut parts, |(part, _)| part.no);
     check_complete(&parts)?;
     let expected = parts.first().map_or(0, |(part, _)| part.tensors);
     let mut parts = parts.into_iter().map(|(_, file)| file);

@@ -144,7 +144,7 @@ pub(super) fn check_names(tensors: &[TensorInfo]) -> Result<(), GgufError> {
 
 fn check_overlap(tensors: &[TensorInfo]) -> Result<(), GgufError> {
     let mut order: Vec<&TensorInfo> = tensors.iter().collect();
-    order.sort_unstable_by_key(|t| t.offset);
+    backend_api::sort_by_key(&mut order, |tensor| tensor.offset);
     match order.windows(2).find_map(|w| match w {
         [a, b] if a.offset + a.bytes > b.offset => Some((a, b)),
         _ => None,

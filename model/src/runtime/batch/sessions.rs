@@ -5,6 +5,7 @@
 use std::borrow::Cow;
 
 use backend_api::run::Host;
+use backend_api::sort_by_key;
 
 use super::Batch;
 use crate::error::ModelError;
@@ -197,7 +198,7 @@ impl Sessions {
     pub fn list(&self) -> Vec<SessionInfo<'_>> {
         let bytes = |name| self.find(name).map_or(0, |at| self.aside[at].bytes());
         let mut seats: Vec<&Seat> = self.seats.iter().collect();
-        seats.sort_by_key(|seat| std::cmp::Reverse(seat.used));
+        sort_by_key(&mut seats, |seat| u64::MAX - seat.used);
         let mut all: Vec<SessionInfo<'_>> = seats
             .into_iter()
             .map(|Seat { text: Text { name, tokens, .. }, .. }| SessionInfo {
@@ -208,7 +209,7 @@ impl Sessions {
             })
             .collect();
         let mut others: Vec<&Aside> = self.aside.iter().filter(|aside| self.seat_of(&aside.name).is_none()).collect();
-        others.sort_by_key(|aside| std::cmp::Reverse(aside.used));
+        sort_by_key(&mut others, |aside| u64::MAX - aside.used);
         all.extend(others.into_iter().map(|aside| SessionInfo {
             name: &aside.name,
             tokens: aside.snapshot.tokens().len(),

@@ -49,7 +49,7 @@ async fn uploaded(
         parts.extend(Part::of(weight, model.weight(&weight.name).ok_or_else(|| no_storage(&weight.name))?));
     }
     // Over a network, each step back in the file is a separate request, so parts are in the file's order.
-    parts.sort_by_key(|part| part.tensors.first().map_or(0, |tensor| tensor.offset));
+    backend_api::sort_by_key(&mut parts, |part| part.tensors.first().map_or(0, |tensor| tensor.offset));
     let mut loader = Loader {
         source,
         backend: &**model.backend(),

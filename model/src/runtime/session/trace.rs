@@ -138,7 +138,7 @@ impl Session {
             }
         }
         held.retain(|held| held.count > 0);
-        held.sort_by_key(|held| std::cmp::Reverse(held.bytes));
+        backend_api::sort_by_key(&mut held, |held| u64::MAX - held.bytes);
         Ok(held)
     }
 }
