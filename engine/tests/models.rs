@@ -471,6 +471,22 @@ fn webgpu_with_values(every: usize) {
     with_values("webgpu", every, || block_on(backend_webgpu::WebGpu::open(Default::default())));
 }
 
+/// Families whose blocks share a page, on WebGPU and in one layout of WebGL; all layouts are for the night.
+#[test]
+fn families_of_one_page() {
+    for backend in [webgpu(None), webgl(backend_webgl::Layout::Packed, None)].into_iter().flatten() {
+        common::families(&backend);
+    }
+}
+
+#[test]
+#[ignore = "takes minutes; cargo xtask test --nightly runs it"]
+fn families_of_one_page_in_other_layouts() {
+    for layout in [backend_webgl::Layout::R32f, backend_webgl::Layout::Bits] {
+        webgl(layout, None).iter().for_each(common::families);
+    }
+}
+
 #[test]
 fn webgl_has_the_same_results_with_a_third_of_all_values() {
     webgl_with_values(3);

@@ -1,6 +1,6 @@
 //! Attention of a block: its parameters, and how it is recorded.
 
-use backend_api::op::{self, Append, At, GetRows, Index, Masking, Norm, UnaryKind};
+use backend_api::op::{self, Append, At, Clamp, GetRows, Index, Masking, Norm, UnaryKind};
 use backend_api::{DType, TensorId};
 
 use super::Sizes;
@@ -32,6 +32,10 @@ pub(super) struct Attention {
     pub qk_norm: Option<Norm>,
     /// Whether that norm is of all heads of a row together, rather than of each head.
     pub norm_rows: bool,
+    /// Whether queries and keys are rotated before they are normed.
+    pub norm_last: bool,
+    /// Bounds of queries, keys and values, if there are some.
+    pub clamp: Option<Clamp>,
     /// Norm of values, without weights, if there is one.
     pub v_norm: Option<Norm>,
     /// Whether values are the projected keys.
@@ -47,6 +51,8 @@ pub(super) struct Attention {
     /// Whether a gate multiplies each channel of the heads' outputs. The rows of a head's gate follow those of its
     /// query.
     pub gated: bool,
+    /// Matrix of such a gate, if it has one of its own.
+    pub gate: Option<&'static str>,
 }
 
 impl Attention {
@@ -61,6 +67,8 @@ impl Attention {
             window: 0,
             qk_norm: None,
             norm_rows: false,
+            norm_last: false,
+            clamp: None,
             v_norm: None,
             v_is_k: false,
             kv_of: None,
@@ -68,6 +76,7 @@ impl Attention {
             sinks: false,
             rope: None,
             gated: false,
+            gate: None,
         }
     }
 
@@ -119,13 +128,18 @@ impl Temperature {
 impl Recorder<'_> {
     /// Records attention from the normed input to the concatenated heads, without the output projection.
     pub fn attention(&mut self, a: &Attention, x: TensorId) -> Recorded {
-        let gate = a.gated.then(|| self.projection("attn_q.gate", &[Part::dealt("attn_q", a.heads, &a.turns(), 1)], x));
+        let gate = match a.gate {
+            Some(name) => Some(self.linear(name, a.heads * a.head_dim, x)),
+            None if a.gated => {
+                Some(self.projection("attn_q.gate", &[Part::dealt("attn_q", a.heads, &a.turns(), 1)], x))
+            }
+            None => None,
+        };
         let (mut q, [keys, values]) = match a.kv_of {
             None => self.queries_keys_values(a, x)?,
             Some(block) => {
                 let q = self.linear("attn_q", a.heads * a.head_dim, x)?;
-                let q = self.normed(a, "attn_q_norm", a.heads, q)?;
-                (self.rotated(a, a.heads, q)?, self.kept(block)?)
+                (self.placed(a, "attn_q_norm", a.heads, q)?, self.kept(block)?)
             }
         };
         if let Some(temperature) = a.temperature {
@@ -161,13 +175,17 @@ impl Recorder<'_> {
         } else {
             self.joint("attn_qkv", [q, ("attn_k", kv).into(), ("attn_v", kv).into()], x)?
         };
-        let q = self.normed(a, "attn_q_norm", a.heads, q)?;
-        let k = self.normed(a, "attn_k_norm", a.heads_kv, k)?;
+        let (mut q, mut k) = (q, k);
+        if let Some(clamp) = a.clamp {
+            for x in [&mut q, &mut k, &mut v] {
+                *x = self.op(clamp, &[*x])?;
+            }
+        }
         if let Some(norm) = a.v_norm {
             v = self.unit(Norm { heads: a.heads_kv, ..norm }, v)?;
         }
-        let q = self.rotated(a, a.heads, q)?;
-        let k = self.rotated(a, a.heads_kv, k)?;
+        let q = self.placed(a, "attn_q_norm", a.heads, q)?;
+        let k = self.placed(a, "attn_k_norm", a.heads_kv, k)?;
         let all = if self.step.head.embedding {
             // An embedding step has no cache: its keys are all there are.
             [k, v]
@@ -178,6 +196,16 @@ impl Recorder<'_> {
         };
         self.keep(all);
         Ok((q, all))
+    }
+
+    /// Records the norm and the rotation of queries or keys, as far as the model has them.
+    fn placed(&mut self, a: &Attention, norm: &str, n_head: usize, x: TensorId) -> Recorded {
+        if a.norm_last {
+            let x = self.rotated(a, n_head, x)?;
+            return self.normed(a, norm, n_head, x);
+        }
+        let x = self.normed(a, norm, n_head, x)?;
+        self.rotated(a, n_head, x)
     }
 
     /// Records the norm of queries or keys, if the model has one.

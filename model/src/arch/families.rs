@@ -5,7 +5,7 @@ use backend_api::op::{BinaryKind, Gate, Index, MatMulId, Op, RopeTable, Route, Y
 
 use super::attention::Temperature;
 use super::keys::Keys;
-use super::rope::Rope;
+use super::rope::{Rope, Sections};
 use super::weights::Tensors;
 use super::*;
 use crate::gguf::{TensorInfo, Value};
@@ -364,4 +364,54 @@ fn graphs_of_the_longest_prompts_are_small() {
         Recipe::new(&file("qwen35-tiny", &[]), Some(256)).unwrap().graph(rows, Head::GREEDY).unwrap().nodes().len()
     };
     assert!(nodes(128) <= nodes(1) + 2, "rows are walked down by kernels, not by nodes");
+}
+
+#[test]
+fn sections_rotate_pairs_by_the_position_of_a_text() {
+    let key = "qwen35.rope.dimension_sections";
+    let still = |name: &str, sections: Option<Value>, order: Sections| -> Result<Vec<usize>, ModelError> {
+        let gguf = file(name, &[(key, sections)]);
+        let tensors = Tensors::new(&gguf, "qwen35");
+        let keys = Keys { metadata: &gguf.metadata, tensors: &tensors, n_ctx: Some(64) };
+        let mut rope = Rope::read(&keys, &keys.sizes()?, backend_api::op::RopeMode::Neox)?;
+        rope.angles = RopeTable::plain(16, 10_000.0);
+        rope.section(&keys, order)?;
+        Ok((0..8).filter(|pair| rope.angles.factors.get(*pair) == Some(&f32::INFINITY)).collect())
+    };
+    let listed = |values: [i32; 4]| Some(Value::Ints(values.to_vec()));
+    let in_turn = |values| still("qwen35-tiny", listed(values), Sections::InTurn).unwrap();
+    let interleaved = |values| still("qwen35-tiny", listed(values), Sections::Interleaved).unwrap();
+    assert_eq!(in_turn([2, 3, 3, 0]), [0; 0]);
+    assert_eq!(in_turn([2, 2, 2, 2]), [6, 7]);
+    assert_eq!(in_turn([1, 1, 0, 1]), [2, 5], "the sections begin anew");
+    assert_eq!(interleaved([3, 3, 2, 0]), [0; 0]);
+    assert_eq!(interleaved([3, 2, 2, 1]), [7], "pair 6 is the third of the first position");
+    assert_eq!(interleaved([2, 2, 2, 2]), [6, 7]);
+    assert_eq!(still("qwen35-tiny", None, Sections::Interleaved).unwrap(), [0; 0]);
+    let error = still("qwen35-tiny", listed([0; 4]), Sections::InTurn).unwrap_err().to_string();
+    assert!(error.contains(key), "{error}");
+}
+
+#[test]
+fn every_architecture_is_documented() {
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/families.md");
+    let page = std::fs::read_to_string(path).unwrap();
+    let words: Vec<&str> = page.split(|c: char| !(c.is_ascii_alphanumeric() || "-_".contains(c))).collect();
+    let names = ARCHITECTURES
+        .iter()
+        .chain(ENCODERS)
+        .map(|(name, _)| *name)
+        .chain(dense::FAMILIES.iter().map(|(name, _)| *name));
+    let mut names: Vec<&str> = names.collect();
+    for name in &names {
+        assert!(words.contains(name), "docs/families.md does not name {name}");
+    }
+    let readme = std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../README.md")).unwrap();
+    assert!(
+        readme.contains(&format!("[{} architectures]", names.len())),
+        "README.md has another number than {}",
+        names.len()
+    );
+    names.sort_unstable();
+    assert!(names.windows(2).all(|pair| pair[0] != pair[1]), "names are unique");
 }

@@ -83,6 +83,59 @@ impl<'a> Keys<'a> {
         }
     }
 
+    /// Returns a number for each block, from a list or from a single value. It may be 0.
+    pub fn counts_by_block(&self, key: &str, n_blocks: usize) -> Result<Vec<usize>, ModelError> {
+        let name = self.key(key);
+        let listed: Vec<u32> = match self.metadata.value(&name) {
+            Some(Value::Uints(_) | Value::Ints(_) | Value::Longs(_)) => self.metadata.require(&name)?,
+            _ => vec![self.metadata.require(&name)?; n_blocks],
+        };
+        if listed.len() != n_blocks {
+            return Err(self.wrong(key, format!("it lists {} blocks, but there are {n_blocks}", listed.len())));
+        }
+        match listed.iter().find(|count| **count as usize > MAX_WIDTH) {
+            Some(count) => Err(self.wrong(key, format!("{count} is above {MAX_WIDTH}"))),
+            None => Ok(listed.into_iter().map(|count| count as usize).collect()),
+        }
+    }
+
+    /// Returns a finite number for each of `n` blocks, from a list or from a single value of the whole file.
+    pub fn floats(&self, name: &str, n: usize) -> Result<Vec<f32>, ModelError> {
+        let values = match self.metadata.value(name) {
+            Some(Value::Floats(_)) => self.metadata.require::<Vec<f32>>(name)?,
+            _ => vec![self.metadata.require(name)?; n],
+        };
+        if values.len() == n && values.iter().all(|value| value.is_finite()) {
+            return Ok(values);
+        }
+        Err(ModelError::Hyper {
+            key: name.into(),
+            reason: format!("{n} finite numbers are needed, one for each block"),
+        })
+    }
+
+    /// Returns the sizes of a transformer whose blocks have different numbers of heads: those of its first block that
+    /// attends.
+    pub fn sizes_of_first(&self) -> Result<Sizes, ModelError> {
+        let n_blocks = self.size("block_count", MAX_BLOCKS, None)?;
+        let heads = self.counts_by_block("attention.head_count", n_blocks)?;
+        let heads_kv = self.counts_by_block(HEADS_KV, n_blocks)?;
+        match heads.into_iter().zip(heads_kv).find(|(heads, heads_kv)| *heads > 0 && *heads_kv > 0) {
+            Some((heads, heads_kv)) => self.sizes_of(heads, heads_kv),
+            None => Err(self.wrong(HEADS_KV, "one block must attend")),
+        }
+    }
+
+    /// Returns the sizes without the last blocks that predict tokens beyond the next one (MTP). They are not used.
+    pub fn predicting_one(&self, sizes: Sizes) -> Result<Sizes, ModelError> {
+        let key = "nextn_predict_layers";
+        let ahead = self.get::<u32>(key)?.unwrap_or(0) as usize;
+        match sizes.n_blocks.checked_sub(ahead).filter(|blocks| *blocks > 0) {
+            Some(n_blocks) => Ok(Sizes { n_blocks, ..sizes }),
+            None => Err(self.wrong(key, format!("the model has but {} blocks", sizes.n_blocks))),
+        }
+    }
+
     /// Returns a positive, finite number.
     pub fn positive(&self, key: &str, default: Option<f32>) -> Result<f32, ModelError> {
         let value = match (self.get::<f32>(key)?, default) {

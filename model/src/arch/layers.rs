@@ -124,10 +124,13 @@ impl Recorder<'_> {
 
     /// Records a norm of rows. A layer norm also has a bias, which is zero if the file does not have one.
     pub fn norm(&mut self, name: &str, norm: Norm, x: TensorId) -> Recorded {
-        let len = self.cols(x) / norm.heads;
         // Some files have the name without the suffix.
         let gamma = if self.has(name) { name.to_owned() } else { format!("{name}.weight") };
-        let mut operands = vec![x, self.vector(&gamma, len)?];
+        let each = self.step.tensors.find(&self.scoped(&gamma)).is_some_and(|tensor| tensor.shape.len() == 2);
+        // Each head may have weights of its own.
+        let len = if each { self.cols(x) } else { self.cols(x) / norm.heads };
+        let gamma = if each { self.flat(&gamma, len)? } else { self.vector(&gamma, len)? };
+        let mut operands = vec![x, gamma];
         if norm.kind == NormKind::Layer {
             let bias = format!("{name}.bias");
             operands.push(match self.has(&bias) {
@@ -138,11 +141,15 @@ impl Recorder<'_> {
         self.op(norm, &operands)
     }
 
-    /// Records an RMS norm without weights.
+    /// Records a norm without weights.
     pub fn unit(&mut self, norm: Norm, x: TensorId) -> Recorded {
         let len = self.cols(x) / norm.heads;
         let ones = self.weight(format!("ones.{len}"), &[len], DType::F32, Contents::Constant(1.0))?;
-        self.op(norm, &[x, ones])
+        let mut operands = vec![x, ones];
+        if norm.kind == NormKind::Layer {
+            operands.push(self.weight(format!("zeros.{len}"), &[len], DType::F32, Contents::Constant(0.0))?);
+        }
+        self.op(norm, &operands)
     }
 
     /// Multiplies each column by a number of its own, or all columns by one number.
@@ -159,7 +166,11 @@ impl Recorder<'_> {
     /// Records a projection by stacked parts.
     pub fn projection(&mut self, name: &str, parts: &[Part<'_>], x: TensorId) -> Recorded {
         let weight = self.matrix(name, parts, self.cols(x))?;
-        let y = self.op(MatMul, &[x, weight])?;
+        let mut y = self.op(MatMul, &[x, weight])?;
+        let scale = format!("{name}.scale");
+        if self.has(&scale) {
+            y = self.times(&scale, 1, y)?;
+        }
         self.biased(name, parts, y)
     }
 
@@ -173,7 +184,9 @@ impl Recorder<'_> {
     ) -> Result<[TensorId; N], ModelError> {
         let (parts, mut results) = (parts.map(Into::into), [x; N]);
         let y = if self.has(&format!("{name}.weight")) {
-            self.linear(name, width(&parts), x)?
+            let y = self.linear(name, width(&parts), x)?;
+            // Files with a joint matrix may have separate biases.
+            if self.has(&format!("{name}.bias")) { y } else { self.biased(name, &parts, y)? }
         } else if self.stackable(&parts) {
             self.projection(name, &parts, x)?
         } else {
@@ -201,15 +214,16 @@ impl Recorder<'_> {
         Ok(results)
     }
 
-    /// Returns whether tensors can be stacked: they have one format, all or none have a bias, and they are written in
-    /// whole texels.
+    /// Returns whether tensors can be stacked: they have one format, all or none have a bias, none has a factor, and
+    /// they are written in whole texels.
     fn stackable(&self, parts: &[Part<'_>]) -> bool {
         let kind = |part: &Part<'_>| {
             let weight = self.step.tensors.find(&self.scoped(&format!("{}.weight", part.name)));
             (weight.map(|tensor| tensor.format), self.has(&format!("{}.bias", part.name)))
         };
         let same = parts.windows(2).all(|pair| kind(&pair[0]) == kind(&pair[1]));
-        same && parts.iter().all(|part| part.rows.is_multiple_of(ROW_ALIGN))
+        let scaled = parts.iter().any(|part| self.has(&format!("{}.scale", part.name)));
+        same && !scaled && parts.iter().all(|part| part.rows.is_multiple_of(ROW_ALIGN))
     }
 
     /// Records a gated linear unit of `n_ff` columns: the gate and up projections, and their combination.

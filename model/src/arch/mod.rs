@@ -17,6 +17,7 @@ mod bert;
 mod budget;
 mod choose;
 mod decoder;
+mod dense;
 mod experts;
 mod falcon_h1;
 #[cfg(test)]
@@ -117,7 +118,7 @@ trait Architecture: Debug {
 /// Reader of an architecture's hyperparameters.
 type Read = fn(&Keys<'_>) -> Result<Box<dyn Architecture>, ModelError>;
 
-/// Architectures, by their names in files.
+/// Architectures with a page of their own, by their names in files. [`dense::FAMILIES`] share one.
 const ARCHITECTURES: &[(&str, Read)] = &[
     ("gpt2", gpt2::read),
     ("llama", llama::read),
@@ -232,12 +233,13 @@ impl Recipe {
     /// the model allows.
     pub fn new(gguf: &Gguf, n_ctx: Option<usize>) -> Result<Recipe, ModelError> {
         let found: &str = gguf.metadata.require("general.architecture")?;
-        let all = || ARCHITECTURES.iter().chain(ENCODERS);
-        let Some(&(name, read)) = all().find(|(name, _)| *name == found) else {
+        let dense = || dense::FAMILIES.iter().map(|(name, _)| (*name, dense::read as Read));
+        let all = || ARCHITECTURES.iter().chain(ENCODERS).copied().chain(dense());
+        let Some((name, read)) = all().find(|(name, _)| *name == found) else {
             // The variant with experts has the family's name and "moe". Only the family is listed, so that the list
             // stays short.
-            let known = |name: &str| all().any(|(other, _)| *other == name);
-            let families = all().map(|(name, _)| *name).filter(|name| !name.strip_suffix("moe").is_some_and(known));
+            let known = |name: &str| all().any(|(other, _)| other == name);
+            let families = all().map(|(name, _)| name).filter(|name| !name.strip_suffix("moe").is_some_and(known));
             let supported = families.collect::<Vec<_>>().join(", ");
             return Err(ModelError::Architecture { found: shown(found), supported });
         };

@@ -1,7 +1,7 @@
 //! Qwen 3.5 and Qwen3-Next: three of four blocks have a gated delta net, the fourth has gated attention.
 //!
-//! Qwen3-Next and the larger Qwen 3.5 models have experts, one of them shared. For text, all three positions of Qwen
-//! 3.5's rotation are the token's, so it is the usual rotation of halves.
+//! Qwen3-Next and the larger Qwen 3.5 models have experts, one of them shared. Qwen 3.5 rotates by positions of several
+//! axes, which are the token's in a text.
 //!
 //! *Source*: Qwen Team, "Qwen3-Next", 2025; Yang et al., "Gated Delta Networks: Improving Mamba2 with Delta Rule", 2024;
 //! Qiu et al., "Gated Attention for Large Language Models", 2025.
@@ -13,7 +13,7 @@ use super::experts::{FeedForward, Gate};
 use super::keys::{Keys, MAX_WIDTH};
 use super::recorder::Recorder;
 use super::recurrent::DeltaNet;
-use super::rope::Rope;
+use super::rope::{Rope, Sections};
 use super::{Architecture, Sizes};
 use crate::error::ModelError;
 
@@ -43,13 +43,7 @@ pub(super) fn read_next(keys: &Keys<'_>) -> Result<Box<dyn Architecture>, ModelE
 }
 
 fn of(keys: &Keys<'_>, grouped: bool) -> Result<Box<dyn Architecture>, ModelError> {
-    let sizes = keys.sizes()?;
-    // The last blocks predict tokens beyond the next one (MTP), and are not used.
-    let ahead = keys.get::<u32>("nextn_predict_layers")?.unwrap_or(0) as usize;
-    let Some(n_blocks) = sizes.n_blocks.checked_sub(ahead).filter(|blocks| *blocks > 0) else {
-        return Err(keys.wrong("nextn_predict_layers", format!("the model has but {} blocks", sizes.n_blocks)));
-    };
-    let sizes = Sizes { n_blocks, ..sizes };
+    let sizes = keys.predicting_one(keys.sizes()?)?;
     let (feed_forward, shared) = match keys.get::<u64>("expert_count")? {
         Some(n) if n > 0 => {
             let n_ff = keys.size("expert_feed_forward_length", MAX_WIDTH, None)?;
@@ -57,7 +51,8 @@ fn of(keys: &Keys<'_>, grouped: bool) -> Result<Box<dyn Architecture>, ModelErro
         }
         _ => (FeedForward::Glu(GluKind::Swiglu, keys.size("feed_forward_length", MAX_WIDTH, None)?), None),
     };
-    let (norm, rope) = (keys.rms_norm()?, Rope::read(keys, &sizes, RopeMode::Neox)?);
+    let (norm, mut rope) = (keys.rms_norm()?, Rope::read(keys, &sizes, RopeMode::Neox)?);
+    rope.section(keys, Sections::Interleaved)?;
     Ok(Box::new(Qwen35 {
         sizes,
         feed_forward,
@@ -65,7 +60,7 @@ fn of(keys: &Keys<'_>, grouped: bool) -> Result<Box<dyn Architecture>, ModelErro
         norm,
         attention: Attention { qk_norm: Some(norm), rope: Some(rope), gated: true, ..Attention::new(&sizes) },
         delta_net: DeltaNet::read(keys, grouped, norm)?,
-        attends: keys.attending(n_blocks, PERIOD)?,
+        attends: keys.attending(sizes.n_blocks, PERIOD)?,
     }))
 }
 

@@ -100,7 +100,7 @@ impl Recorder<'_> {
     }
 
     /// Records a vector that may have any shape in the file.
-    fn flat(&mut self, name: &str, len: usize) -> Recorded {
+    pub fn flat(&mut self, name: &str, len: usize) -> Recorded {
         let name = self.scoped(name);
         let tensor = self.step.tensors.flat(&name, len)?;
         self.weight(name, &[len], DType::F32, Contents::Tensors(vec![tensor]))

@@ -22,7 +22,47 @@ pub(super) struct Rope {
     pub mode: RopeMode,
 }
 
+/// Which pairs of channels rotate by which of the four positions of a token in a picture. Those of a text are equal, but
+/// for the fourth, which is 0: its pairs are not rotated.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Sections {
+    /// So many pairs by the first position, then so many by the second, and so on.
+    InTurn,
+    /// Pairs by the first three positions in turn, as many of each as its section has.
+    Interleaved,
+}
+
+impl Sections {
+    /// Returns whether a pair is rotated in a text.
+    fn rotates(self, sections: &[usize], pair: usize) -> bool {
+        let at = pair % sections.iter().sum::<usize>();
+        match self {
+            Sections::InTurn => at < sections[..3].iter().sum(),
+            Sections::Interleaved => at < 3 * sections[at % 3],
+        }
+    }
+}
+
 impl Rope {
+    /// Takes the sections of the file, if it has some.
+    pub fn section(&mut self, keys: &Keys<'_>, order: Sections) -> Result<(), ModelError> {
+        let key = "rope.dimension_sections";
+        let Some(listed) = keys.get::<Vec<u32>>(key)? else { return Ok(()) };
+        let mut sections: Vec<usize> = listed.iter().map(|pairs| (*pairs as usize).min(self.angles.n_dims)).collect();
+        sections.resize(4, 0);
+        if listed.len() > 4 || sections.iter().sum::<usize>() == 0 {
+            return Err(keys.wrong(key, "up to four sections are possible, and one must have pairs"));
+        }
+        if self.factors.is_some() {
+            return Err(keys.wrong(key, "sections beside frequency factors are not supported"));
+        }
+        self.mode = RopeMode::Neox;
+        // An infinite factor leaves an angle of 0.
+        let factor = |pair| if order.rotates(&sections, pair) { 1.0 } else { f32::INFINITY };
+        self.angles.factors = (0..self.angles.n_dims / 2).map(factor).collect();
+        Ok(())
+    }
+
     /// Reads the base, linear or YaRN scaling, and the frequency factors. If the file has factors for short and for
     /// long contexts, those that suit the session's context are used.
     pub fn read(keys: &Keys<'_>, sizes: &Sizes, mode: RopeMode) -> Result<Rope, ModelError> {
@@ -53,6 +93,11 @@ impl Rope {
         let factors = ["rope_freqs.weight", if long { LONG_FACTORS } else { "rope_factors_short.weight" }];
         let factors = factors.into_iter().find(|name| keys.tensors.find(name).is_some());
         Ok(Rope { table: "rope_table", angles, factors, mode })
+    }
+
+    /// Returns the rotation with another base, under another name.
+    pub fn with_base(&self, table: &'static str, freq_base: f32) -> Rope {
+        Rope { table, angles: RopeTable { freq_base, ..self.angles.clone() }, ..self.clone() }
     }
 
     /// Returns the rotation without scaling, under another name and perhaps with another base.

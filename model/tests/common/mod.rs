@@ -103,6 +103,8 @@ struct Fixture {
     model: String,
     n_ctx: usize,
     tokens: Vec<u32>,
+    /// Positions of the rows of the logits, in order; all if there is no list.
+    positions: Option<Vec<usize>>,
     logits: String,
     nmse_vs_float64_numpy: f64,
 }
@@ -151,6 +153,21 @@ pub fn fixture(name: &str, backend: Rc<dyn Backend>) {
     contexts.iter().for_each(|fixture| known_answers(name, fixture, backend.clone()));
 }
 
+/// Tests the families that share a page, and others whose fixtures are beside theirs, as [`fixture`] does.
+pub fn families(backend: &Rc<dyn Backend>) {
+    names_of_families().iter().for_each(|name| fixture(name, backend.clone()));
+}
+
+/// Lists the fixtures of such families.
+pub fn names_of_families() -> Vec<String> {
+    let manifest: Vec<Fixture> = serde_json::from_slice(&models("fixtures/manifest.json")).unwrap();
+    let names =
+        manifest.iter().filter_map(|f| f.model.strip_suffix(".gguf")).filter(|name| name.starts_with("families/"));
+    let names: Vec<String> = names.map(String::from).collect();
+    assert!(names.len() > 40, "{names:?}");
+    names
+}
+
 fn known_answers(name: &str, fixture: &Fixture, backend: Rc<dyn Backend>) {
     let reference = floats(&models(&format!("fixtures/{}", fixture.logits)));
     let model = load(models(&format!("fixtures/{}", fixture.model)), Some(fixture.n_ctx), backend);
@@ -174,16 +191,24 @@ fn known_answers(name: &str, fixture: &Fixture, backend: Rc<dyn Backend>) {
     // The error of a few positions varies more than that of all.
     let part = if limit <= 1e-6 { limit } else { 1e-2 };
     let noise = 4.0 * (limit as f32).sqrt();
-    for (way, logits, reference, limit) in [
-        ("at once", &at_once, &reference[..], limit),
-        ("one by one", &one_by_one, &reference, limit),
-        ("in two parts", &rest, &reference[5 * n_vocab..], part),
-        ("the last", &last, &reference[reference.len() - n_vocab..], part),
+    let positions = fixture.positions.clone().unwrap_or_else(|| (0..tokens.len()).collect());
+    let answers = || positions.iter().copied().zip(reference.chunks(n_vocab));
+    for (way, logits, first, limit) in [
+        ("at once", &at_once, 0, limit),
+        ("one by one", &one_by_one, 0, limit),
+        ("in two parts", &rest, 5, part),
+        ("the last", &last, tokens.len() - 1, part),
     ] {
-        let error = nmse(logits, reference);
+        assert_eq!(logits.len(), (tokens.len() - first) * n_vocab);
+        let of = |position: usize| &logits[(position - first) * n_vocab..][..n_vocab];
+        let known: Vec<_> = answers().filter(|(position, _)| *position >= first).collect();
+        assert!(!known.is_empty(), "{name} {way}: no answer is known");
+        let (ours, theirs): (Vec<&[f32]>, Vec<&[f32]>) = known.iter().map(|(at, theirs)| (of(*at), *theirs)).unzip();
+        let error = nmse(&ours.concat(), &theirs.concat());
         println!("{name} {way}: NMSE {error:.1e}");
         assert!(error <= limit, "{name} {way}: NMSE {error:.2e}");
-        for (position, (ours, theirs)) in logits.chunks(n_vocab).zip(reference.chunks(n_vocab)).enumerate() {
+        for (position, theirs) in known {
+            let ours = of(position);
             // If llama.cpp's error is as large as the gap between two tokens, either may be the best.
             let noise = noise * (theirs.iter().map(|x| x * x).sum::<f32>() / n_vocab as f32).sqrt();
             let gap = theirs[best(theirs)] - theirs[best(ours)];

@@ -91,6 +91,20 @@ fixtures! {
     qwen3_next_with_rows_that_are_dealt = "qwen3next-dense-old",
 }
 
+#[test]
+fn families_of_one_page() {
+    common::families(&cpu(false));
+    common::families(&cpu(true));
+}
+
+#[test]
+fn families_of_one_page_in_stages() {
+    for name in common::names_of_families() {
+        common::stages(&name, &cpu(false), 0.0);
+        common::stages(&name, &cpu(true), 0.0);
+    }
+}
+
 macro_rules! embeddings {
     ($($test:ident = $file:literal),+ $(,)?) => {
         mod embeddings {

@@ -87,9 +87,12 @@ impl Inputs {
 
 /// Valid files to begin with: small ones of every value type, and those of the families.
 fn files() -> Result<Vec<Vec<u8>>> {
-    let folder = root().join("models").join("fixtures");
-    let list = fs::read_dir(&folder).with_context(|| format!("cannot read {}", folder.display()))?;
-    let mut paths: Vec<PathBuf> = list.filter_map(|entry| Some(entry.ok()?.path())).collect();
+    let fixtures = root().join("models").join("fixtures");
+    let mut paths: Vec<PathBuf> = Vec::new();
+    for folder in [fixtures.join("families"), fixtures] {
+        let list = fs::read_dir(&folder).with_context(|| format!("cannot read {}", folder.display()))?;
+        paths.extend(list.filter_map(|entry| Some(entry.ok()?.path())));
+    }
     paths.retain(|path| path.extension().is_some_and(|extension| extension == "gguf"));
     paths.sort();
     let mut files = seeds();

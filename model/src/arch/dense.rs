@@ -1,0 +1,804 @@
+//! Decoders that read alike, dense or with experts: one page for the block, and a row for each family.
+//!
+//! A row says what its family has instead of Llama's: the norm, the pairs that rotate, the order of the layers, the
+//! feed-forward layer. What only one family has is in the function of its row.
+//!
+//! *Source*: Touvron et al., "LLaMA: Open and Efficient Foundation Language Models", 2023; of layers side by side: Wang
+//! and Komatsuzaki, "GPT-J-6B", 2021; of norms after layers: Ding et al., "CogView", 2021.
+
+use backend_api::TensorId;
+use backend_api::op::{Clamp, GluKind, Norm, RopeMode, UnaryKind, Xielu};
+
+use super::attention::Attention;
+use super::experts::{Experts, Gate};
+use super::keys::{Keys, MAX_WIDTH};
+use super::recorder::{Recorded, Recorder};
+use super::rope::{Rope, Sections};
+use super::{Architecture, Sizes};
+use crate::error::ModelError;
+
+/// Norm of the residual stream.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Normed {
+    /// Root mean square, with weights.
+    Rms,
+    /// Mean and variance, with weights, and a bias if the file has one.
+    Layer,
+    /// Mean and variance, without weights.
+    BareLayer,
+}
+
+/// Order of a block's attention, feed-forward layer and norms.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Layout {
+    /// One layer after the other, each on a norm of the stream.
+    Sequential,
+    /// As [`Self::Sequential`], with a norm of each result, too.
+    Sandwich,
+    /// One after the other, on the stream itself, with a norm of each result.
+    Post,
+    /// Both on one norm of the stream.
+    Parallel,
+    /// Both on the stream, each on a norm of its own.
+    ParallelNorms,
+}
+
+/// Feed-forward layer without experts.
+#[derive(Debug, Clone, Copy, PartialEq)]
+enum FeedForward {
+    /// A gated linear unit.
+    Glu(GluKind),
+    /// A gated linear unit with the rows of both matrices in `ffn_up`.
+    Fused(GluKind),
+    /// An activation between two products.
+    Plain(UnaryKind),
+    /// The square of what is above zero, between two products.
+    SquaredRelu,
+    /// The activation of each block, between two products.
+    Xielu,
+}
+
+/// How queries and keys are normed: head by head, if not said otherwise.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum QkNorm {
+    /// Before they are rotated.
+    Before,
+    /// After that.
+    After,
+    /// Before that, all heads of a row together.
+    Rows,
+}
+
+/// Which width of the shared expert a file has.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Shared {
+    /// There is none.
+    No,
+    /// So many times the width of an expert as there are shared ones.
+    Counted,
+    /// Its own width; without it, there is none.
+    Own,
+    /// Its own width or that of the dense layer.
+    OwnOrDense,
+    /// Its own width, and both matrices in one tensor.
+    Fused,
+}
+
+/// Experts of a family.
+#[derive(Debug, Clone, Copy)]
+struct Mixture {
+    /// Function that makes scores, and whether the file may name another one.
+    gate: (Gate, bool),
+    /// Whether weights are divided by their sum; if `None`, the file says so.
+    normalised: Option<bool>,
+    /// Whether the file may name a factor of the weights.
+    scaled: bool,
+    /// Whether experts have a width of their own, rather than that of the dense layer.
+    own_width: bool,
+    /// The shared expert.
+    shared: Shared,
+    /// Whether the stream itself is routed, before attention.
+    early: bool,
+    /// Activation.
+    kind: GluKind,
+}
+
+/// Experts that most families have.
+const SOFTMAX: Mixture = Mixture {
+    gate: (Gate::Softmax, false),
+    normalised: Some(true),
+    scaled: false,
+    own_width: true,
+    shared: Shared::No,
+    early: false,
+    kind: GluKind::Swiglu,
+};
+
+/// Experts as in DeepSeek-V3: the file says how they are weighed.
+const WEIGHED: Mixture =
+    Mixture { gate: (Gate::Sigmoid, true), normalised: None, scaled: true, shared: Shared::Counted, ..SOFTMAX };
+
+/// Choices of a family.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Family {
+    norm: Normed,
+    rope: RopeMode,
+    layout: Layout,
+    feed_forward: FeedForward,
+    /// Name of the norm before the feed-forward layer.
+    ffn_norm: &'static str,
+    /// Norm of queries and keys.
+    qk_norm: Option<QkNorm>,
+    /// Experts, where the file has some.
+    experts: Option<Mixture>,
+    /// Whether files list heads and widths block by block.
+    by_block: bool,
+    /// Whether the feed-forward layer's products have a factor each, and norms follow attention and activation.
+    sub_norms: bool,
+    /// Reads what only this family has.
+    own: fn(&Keys<'_>, &mut Dense) -> Result<(), ModelError>,
+}
+
+/// Llama, as files have it.
+const LLAMA: Family = Family {
+    norm: Normed::Rms,
+    rope: RopeMode::Normal,
+    layout: Layout::Sequential,
+    feed_forward: FeedForward::Glu(GluKind::Swiglu),
+    ffn_norm: "ffn_norm",
+    qk_norm: None,
+    experts: None,
+    by_block: false,
+    sub_norms: false,
+    own: |_, _| Ok(()),
+};
+
+/// Llama with rotated halves.
+const HALVES: Family = Family { rope: RopeMode::Neox, ..LLAMA };
+
+/// Llama with rotated halves, and norms of queries and keys.
+const HEADS: Family = Family { qk_norm: Some(QkNorm::Before), ..HALVES };
+
+/// GPT-2 with rotated halves.
+const GPT: Family = Family { norm: Normed::Layer, feed_forward: FeedForward::Plain(UnaryKind::GeluTanh), ..HALVES };
+
+/// Layers between norms, with gate and up matrices in one tensor.
+const GLM: Family = Family { feed_forward: FeedForward::Fused(GluKind::Swiglu), ..LLAMA };
+
+/// Families, by their names in files.
+pub(super) const FAMILIES: &[(&str, Family)] = &[
+    ("afmoe", Family { layout: Layout::Sandwich, own: afmoe, experts: Some(WEIGHED), ..HEADS }),
+    ("apertus", Family { feed_forward: FeedForward::Xielu, qk_norm: Some(QkNorm::Before), own: xielu, ..HALVES }),
+    ("arcee", Family { feed_forward: FeedForward::SquaredRelu, ..LLAMA }),
+    ("baichuan", Family { own: baichuan, ..LLAMA }),
+    ("bailingmoe2", Family { experts: Some(Mixture { shared: Shared::Counted, ..WEIGHED }), ..HEADS }),
+    ("bitnet", Family { sub_norms: true, ..HALVES }),
+    ("chatglm", GLM),
+    ("codeshell", GPT),
+    ("cohere2", Family { norm: Normed::Layer, layout: Layout::Parallel, own: cohere2, ..LLAMA }),
+    ("command-r", Family { norm: Normed::Layer, layout: Layout::Parallel, own: command_r, ..LLAMA }),
+    ("deci", Family { by_block: true, ..LLAMA }),
+    (
+        "deepseek",
+        Family { experts: Some(Mixture { gate: (Gate::Softmax, false), normalised: Some(false), ..WEIGHED }), ..LLAMA },
+    ),
+    ("dots1", Family { experts: Some(WEIGHED), ..HEADS }),
+    ("ernie4_5", LLAMA),
+    ("ernie4_5-moe", Family { experts: Some(Mixture { shared: Shared::Own, ..SOFTMAX }), ..LLAMA }),
+    ("exaone", HALVES),
+    ("exaone4", Family { layout: Layout::Post, qk_norm: Some(QkNorm::Before), own: exaone4, ..HALVES }),
+    ("falcon", Family { layout: Layout::Parallel, ..GPT }),
+    ("gemma", Family { feed_forward: FeedForward::Glu(GluKind::GegluTanh), own: gemma, ..HALVES }),
+    ("glm4", Family { layout: Layout::Sandwich, own: sections, ..GLM }),
+    ("glm4moe", Family { ffn_norm: "post_attention_norm", own: glm4moe, experts: Some(WEIGHED), ..HALVES }),
+    ("gptneox", Family { own: gptneox, ..GPT }),
+    (
+        "granite_swa",
+        Family {
+            own: granite_swa,
+            experts: Some(Mixture { own_width: false, shared: Shared::Fused, ..SOFTMAX }),
+            ..LLAMA
+        },
+    ),
+    ("hunyuan-dense", Family { qk_norm: Some(QkNorm::After), own: hunyuan, ..HALVES }),
+    (
+        "hunyuan-moe",
+        Family {
+            qk_norm: Some(QkNorm::After),
+            experts: Some(Mixture { own_width: false, shared: Shared::OwnOrDense, ..SOFTMAX }),
+            ..HALVES
+        },
+    ),
+    ("hunyuan_vl", Family { qk_norm: Some(QkNorm::After), own: hunyuan, ..HALVES }),
+    ("internlm2", Family { own: unfactored, ..LLAMA }),
+    ("jais2", Family { feed_forward: FeedForward::SquaredRelu, ..GPT }),
+    ("maincoder", Family { qk_norm: Some(QkNorm::After), ..LLAMA }),
+    ("minicpm", Family { own: minicpm, ..LLAMA }),
+    (
+        "minimax-m2",
+        Family {
+            qk_norm: Some(QkNorm::Rows),
+            experts: Some(Mixture { own_width: false, gate: (Gate::Sigmoid, true), ..SOFTMAX }),
+            ..HALVES
+        },
+    ),
+    ("muse-glimmer", Family { layout: Layout::Sandwich, qk_norm: Some(QkNorm::Before), own: muse, ..LLAMA }),
+    ("nemotron", Family { feed_forward: FeedForward::SquaredRelu, ..GPT }),
+    ("olmo", Family { norm: Normed::BareLayer, own: clamped, ..LLAMA }),
+    (
+        "olmoe",
+        Family {
+            qk_norm: Some(QkNorm::Rows),
+            experts: Some(Mixture { own_width: false, normalised: Some(false), ..SOFTMAX }),
+            ..HALVES
+        },
+    ),
+    ("openelm", Family { qk_norm: Some(QkNorm::Before), by_block: true, ..HALVES }),
+    ("orion", Family { norm: Normed::Layer, ..HALVES }),
+    ("paddleocr", Family { own: sections, ..LLAMA }),
+    ("pangu-embedded", HALVES),
+    ("phi2", Family { layout: Layout::Parallel, ..GPT }),
+    ("plamo", Family { layout: Layout::Parallel, ..HALVES }),
+    (
+        "plamo3",
+        Family { rope: RopeMode::Neox, layout: Layout::Sandwich, qk_norm: Some(QkNorm::Before), own: plamo3, ..GLM },
+    ),
+    ("qwen", Family { own: half_width, ..HALVES }),
+    (
+        "qwen2moe",
+        Family { experts: Some(Mixture { normalised: Some(false), shared: Shared::OwnOrDense, ..SOFTMAX }), ..HALVES },
+    ),
+    ("qwen2vl", Family { own: sections, ..HALVES }),
+    ("qwen3vl", Family { qk_norm: Some(QkNorm::Before), own: interleaved, ..HALVES }),
+    ("seed_oss", Family { ffn_norm: "post_attention_norm", ..HALVES }),
+    (
+        "smallthinker",
+        Family {
+            own: smallthinker,
+            experts: Some(Mixture { gate: (Gate::Sigmoid, true), early: true, kind: GluKind::Reglu, ..SOFTMAX }),
+            ..HALVES
+        },
+    ),
+    ("stablelm", Family { norm: Normed::Layer, own: stablelm, ..HALVES }),
+    ("starcoder", Family { own: starcoder, ..GPT }),
+    ("starcoder2", GPT),
+    ("xverse", LLAMA),
+];
+
+/// Attention and feed-forward layer of one block.
+#[derive(Debug, Clone)]
+struct Block {
+    /// Attention; `None` where the block has none.
+    attention: Option<Attention>,
+    /// Whether a product takes the place of attention.
+    linear: bool,
+    /// Width of the feed-forward layer; of 0, the whole block does nothing.
+    n_ff: usize,
+    /// The feed-forward layer.
+    feed_forward: FeedForward,
+    /// Parameters of [`FeedForward::Xielu`].
+    xielu: Option<Xielu>,
+    /// Experts instead of it, and the width of the shared one; 0 = none.
+    experts: Option<(Experts, usize)>,
+}
+
+/// A decoder of such a family.
+#[derive(Debug)]
+pub(super) struct Dense {
+    family: Family,
+    sizes: Sizes,
+    norm: Norm,
+    /// Norm of the layers' results.
+    post_norm: Norm,
+    blocks: Vec<Block>,
+    /// Whether the embeddings are brought to unit size.
+    unit_embedding: bool,
+    /// Whether embeddings of positions are added.
+    positions: bool,
+    /// Factors of the embedding, of the layers' results, and of the logits.
+    embedding_scale: f32,
+    residual_scale: f32,
+    logit_scale: f32,
+    /// Soft cap of the logits, after their factor.
+    softcap: Option<f32>,
+}
+
+/// Reads a file of the family that its metadata names.
+pub(super) fn read(keys: &Keys<'_>) -> Result<Box<dyn Architecture>, ModelError> {
+    let name = keys.tensors.architecture;
+    let Some((_, family)) = FAMILIES.iter().find(|(other, _)| *other == name) else {
+        return Err(keys.wrong("block_count", "this is no family of dense decoders"));
+    };
+    let sizes = if family.by_block { keys.sizes_of_first()? } else { keys.predicting_one(keys.sizes()?)? };
+    let norm = if family.norm == Normed::Rms { keys.rms_norm()? } else { keys.layer_norm()? };
+    let mut dense = Dense {
+        family: *family,
+        sizes,
+        norm,
+        post_norm: norm,
+        blocks: Vec::new(),
+        unit_embedding: false,
+        positions: false,
+        embedding_scale: 1.0,
+        residual_scale: 1.0,
+        logit_scale: 1.0,
+        softcap: None,
+    };
+    let rope = Rope::read(keys, &sizes, family.rope)?;
+    let attention = Attention {
+        rope: Some(rope),
+        qk_norm: family.qk_norm.map(|_| norm),
+        norm_last: family.qk_norm == Some(QkNorm::After),
+        norm_rows: family.qk_norm == Some(QkNorm::Rows),
+        ..Attention::new(&sizes)
+    };
+    let block = |n_ff| {
+        let (feed_forward, attention) = (family.feed_forward, Some(attention.clone()));
+        Block { attention, linear: false, n_ff, feed_forward, xielu: None, experts: None }
+    };
+    if family.by_block {
+        let heads = keys.counts_by_block("attention.head_count", sizes.n_blocks)?;
+        let heads_kv = keys.counts_by_block("attention.head_count_kv", sizes.n_blocks)?;
+        let widths = keys.counts_by_block("feed_forward_length", sizes.n_blocks)?;
+        for (i, n_ff) in widths.into_iter().enumerate() {
+            let (heads, heads_kv) = (heads[i], heads_kv[i]);
+            if heads_kv > 0 && !heads.is_multiple_of(heads_kv) {
+                let reason = format!("{heads_kv} does not divide the {heads} query heads of block {i}");
+                return Err(keys.wrong("attention.head_count_kv", reason));
+            }
+            let attends = heads > 0 && heads_kv > 0;
+            let attention = attends.then(|| Attention { heads, heads_kv, ..attention.clone() });
+            dense.blocks.push(Block { attention, linear: heads > 0 && heads_kv == 0, ..block(n_ff) });
+        }
+    } else {
+        let n_ff = keys.size("feed_forward_length", MAX_WIDTH, None)?;
+        dense.blocks = vec![block(n_ff); sizes.n_blocks];
+    }
+    match family.experts {
+        Some(mixture) if keys.get::<u64>("expert_count")?.unwrap_or(0) > 0 => dense.mix(keys, mixture)?,
+        _ => keys.dense()?,
+    }
+    (family.own)(keys, &mut dense)?;
+    Ok(Box::new(dense))
+}
+
+impl Dense {
+    /// Gives all blocks experts but the first ones, which the file may except.
+    fn mix(&mut self, keys: &Keys<'_>, mixture: Mixture) -> Result<(), ModelError> {
+        let dense = keys.size("feed_forward_length", MAX_WIDTH, None)?;
+        let used = keys.get::<u32>("expert_used_count")?.unwrap_or(1).max(1) as usize;
+        let n_ff = match mixture.own_width {
+            true => keys.size("expert_feed_forward_length", MAX_WIDTH, Some(dense / used))?,
+            false => dense,
+        };
+        let mut experts = Experts { kind: mixture.kind, ..keys.experts(mixture.gate.0, n_ff)? };
+        if !mixture.gate.1 {
+            experts.route.gate = mixture.gate.0;
+        }
+        if !mixture.scaled {
+            experts.route.scale = 1.0;
+        }
+        experts.route.normalised = match mixture.normalised {
+            Some(normalised) => normalised,
+            None => keys.get("expert_weights_norm")?.unwrap_or(false),
+        };
+        let shared = match mixture.shared {
+            Shared::No => 0,
+            Shared::Counted => {
+                let own = keys.shared_expert()?.unwrap_or(n_ff);
+                own * keys.get::<u32>("expert_shared_count")?.unwrap_or(0).min(64) as usize
+            }
+            Shared::Own | Shared::Fused => keys.shared_expert()?.unwrap_or(0),
+            Shared::OwnOrDense => keys.shared_expert()?.unwrap_or(dense),
+        };
+        let lead = keys.get::<u32>("leading_dense_block_count")?.unwrap_or(0) as usize;
+        self.blocks.iter_mut().skip(lead).for_each(|block| block.experts = Some((experts, shared)));
+        Ok(())
+    }
+
+    fn attentions(&mut self) -> impl Iterator<Item = &mut Attention> {
+        self.blocks.iter_mut().filter_map(|block| block.attention.as_mut())
+    }
+
+    fn ropes(&mut self) -> impl Iterator<Item = &mut Rope> {
+        self.attentions().filter_map(|attention| attention.rope.as_mut())
+    }
+
+    /// Changes the attention of blocks with a window, and of those without.
+    fn windows(&mut self, is_local: &[bool], window: u32, local: impl Fn(&mut Rope), rotates: impl Fn(bool) -> bool) {
+        for (attention, is_local) in self.attentions().zip(is_local) {
+            if *is_local {
+                attention.window = window;
+                attention.rope.iter_mut().for_each(&local);
+            }
+            attention.rope.take_if(|_| !rotates(*is_local));
+        }
+    }
+}
+
+/// Gemma: the embedding grows with the root of the width.
+fn gemma(_: &Keys<'_>, d: &mut Dense) -> Result<(), ModelError> {
+    d.embedding_scale = (d.sizes.n_embd as f32).sqrt();
+    Ok(())
+}
+
+/// Ignores factors of angles.
+fn unfactored(_: &Keys<'_>, d: &mut Dense) -> Result<(), ModelError> {
+    d.ropes().for_each(|rope| rope.factors = None);
+    Ok(())
+}
+
+/// Rotates by positions of several axes, of which a text has one.
+fn sections(keys: &Keys<'_>, d: &mut Dense) -> Result<(), ModelError> {
+    sectioned(keys, d, Sections::InTurn)
+}
+
+/// Rotates by positions of several axes, which take turns.
+fn interleaved(keys: &Keys<'_>, d: &mut Dense) -> Result<(), ModelError> {
+    sectioned(keys, d, Sections::Interleaved)
+}
+
+fn sectioned(keys: &Keys<'_>, d: &mut Dense, order: Sections) -> Result<(), ModelError> {
+    d.ropes().try_for_each(|rope| rope.section(keys, order))
+}
+
+/// Hunyuan: the base grows with a factor of the file.
+fn hunyuan(keys: &Keys<'_>, d: &mut Dense) -> Result<(), ModelError> {
+    unfactored(keys, d)?;
+    if let Some(alpha) = keys.nonzero("rope.scaling.alpha", None)? {
+        let width = d.sizes.head_dim as f32;
+        let grown = alpha.powf(width / (width - 2.0).max(1.0));
+        d.ropes().for_each(|rope| rope.angles.freq_base *= grown);
+    }
+    sections(keys, d)
+}
+
+/// EXAONE 4: the largest has windows, and rotates only within them.
+fn exaone4(keys: &Keys<'_>, d: &mut Dense) -> Result<(), ModelError> {
+    const BLOCKS_OF_32B: usize = 64;
+    if d.sizes.n_blocks == BLOCKS_OF_32B {
+        let window = keys.get::<u32>("attention.sliding_window")?.unwrap_or(4096);
+        d.windows(&keys.windowed(d.sizes.n_blocks, 4)?, window, |_| (), |is_local| is_local);
+    }
+    Ok(())
+}
+
+/// Command R: a factor of the logits; in the largest, norms of queries and keys.
+fn command_r(keys: &Keys<'_>, d: &mut Dense) -> Result<(), ModelError> {
+    const BLOCKS_WITH_NORMS: usize = 64;
+    d.logit_scale = keys.nonzero("logit_scale", None)?.unwrap_or(1.0);
+    if d.sizes.n_blocks >= BLOCKS_WITH_NORMS {
+        let norm = d.norm;
+        d.attentions().for_each(|attention| attention.qk_norm = Some(norm));
+    }
+    Ok(())
+}
+
+/// Command R7B: only blocks with a window rotate.
+fn cohere2(keys: &Keys<'_>, d: &mut Dense) -> Result<(), ModelError> {
+    d.logit_scale = keys.positive("logit_scale", None)?;
+    unfactored(keys, d)?;
+    let window = keys.size("attention.sliding_window", u32::MAX as usize, None)? as u32;
+    d.windows(&keys.windowed(d.sizes.n_blocks, 4)?, window, |_| (), |is_local| is_local);
+    Ok(())
+}
+
+/// Muse Glimmer: gated attention, and only blocks with a window rotate.
+fn muse(keys: &Keys<'_>, d: &mut Dense) -> Result<(), ModelError> {
+    d.unit_embedding = true;
+    d.post_norm.eps = 1e-8;
+    d.logit_scale = keys.positive("logit_scale", None)?;
+    d.softcap = keys.nonzero("final_logit_softcapping", Some(30.0))?;
+    d.attentions().for_each(|attention| attention.gate = Some("attn_gate"));
+    let window = keys.size("attention.sliding_window", u32::MAX as usize, None)? as u32;
+    let base = keys.positive("rope.freq_base", Some(10_000.0))?;
+    let base = keys.positive("rope.freq_base_swa", Some(base))?;
+    let local = |rope: &mut Rope| *rope = rope.plain("rope_table_swa", base);
+    d.windows(&keys.windowed(d.sizes.n_blocks, 4)?, window, local, |is_local| is_local);
+    Ok(())
+}
+
+/// Arcee's Trinity: gated attention, windows, and a rotation in three of four blocks.
+fn afmoe(keys: &Keys<'_>, d: &mut Dense) -> Result<(), ModelError> {
+    const PERIOD: usize = 4;
+    gemma(keys, d)?;
+    d.attentions().for_each(|attention| attention.gate = Some("attn_gate"));
+    if let Some(window) = keys.get::<u32>("attention.sliding_window")?.filter(|window| *window > 0) {
+        let base = keys.positive("rope.freq_base", Some(10_000.0))?;
+        let base = keys.positive("rope.freq_base_swa", Some(base))?;
+        let local = |rope: &mut Rope| *rope = rope.with_base("rope_table_swa", base);
+        d.windows(&keys.windowed(d.sizes.n_blocks, PERIOD)?, window, local, |_| true);
+    }
+    d.attentions().skip(PERIOD - 1).step_by(PERIOD).for_each(|attention| attention.rope = None);
+    Ok(())
+}
+
+/// GLM-4.5: norms of queries and keys where the file has them.
+fn glm4moe(keys: &Keys<'_>, d: &mut Dense) -> Result<(), ModelError> {
+    normed_heads(keys, d);
+    sections(keys, d)
+}
+
+/// SmallThinker: windows of one size; of four blocks, the first sees all and does not rotate.
+fn smallthinker(keys: &Keys<'_>, d: &mut Dense) -> Result<(), ModelError> {
+    const PERIOD: usize = 4;
+    const WINDOW: u32 = 4096;
+    if keys.get::<u32>("attention.sliding_window")?.unwrap_or(0) == 0 {
+        return Ok(());
+    }
+    d.windows(&keys.windowed_after_the_first(d.sizes.n_blocks, PERIOD)?, WINDOW, |_| (), |_| true);
+    d.attentions().step_by(PERIOD).for_each(|attention| attention.rope = None);
+    Ok(())
+}
+
+/// Norms queries and keys if the file has the weights.
+fn normed_heads(keys: &Keys<'_>, d: &mut Dense) {
+    if keys.tensors.find("blk.0.attn_q_norm.weight").is_some() {
+        let norm = d.norm;
+        d.attentions().for_each(|attention| attention.qk_norm = Some(norm));
+    }
+}
+
+/// PLaMo 3: angles in windows have a base of their own.
+fn plamo3(keys: &Keys<'_>, d: &mut Dense) -> Result<(), ModelError> {
+    let Some(window) = keys.get::<u32>("attention.sliding_window")?.filter(|window| *window > 0) else { return Ok(()) };
+    let base = keys.positive("rope.freq_base_swa", Some(10_000.0))?;
+    let local = |rope: &mut Rope| *rope = rope.plain("rope_table_swa", base);
+    d.windows(&keys.windowed(d.sizes.n_blocks, 8)?, window, local, |_| true);
+    Ok(())
+}
+
+/// Granite with windows: attention sinks, and Granite's factors.
+fn granite_swa(keys: &Keys<'_>, d: &mut Dense) -> Result<(), ModelError> {
+    d.logit_scale = 1.0 / keys.positive("logit_scale", None)?;
+    d.embedding_scale = keys.nonzero("embedding_scale", None)?.unwrap_or(1.0);
+    d.residual_scale = keys.nonzero("residual_scale", None)?.unwrap_or(1.0);
+    let scale = keys.nonzero("attention.scale", None)?;
+    let n_blocks = d.sizes.n_blocks;
+    let window = keys.size("attention.sliding_window", u32::MAX as usize, None)? as u32;
+    let Some(is_local) = keys.listed_windows(n_blocks)? else {
+        return Err(keys.wrong("attention.sliding_window_pattern", "it must list the blocks with a window"));
+    };
+    let rotates = keys.get::<Vec<bool>>("attention.rope_pattern")?.unwrap_or_else(|| vec![true; n_blocks]);
+    if rotates.len() != n_blocks {
+        let reason = format!("it lists {} blocks, but there are {n_blocks}", rotates.len());
+        return Err(keys.wrong("attention.rope_pattern", reason));
+    }
+    for (i, attention) in d.attentions().enumerate() {
+        attention.sinks = true;
+        attention.scale = scale.unwrap_or(attention.scale);
+        attention.window = if is_local[i] { window } else { 0 };
+        attention.rope.take_if(|_| !rotates[i]);
+    }
+    Ok(())
+}
+
+/// MiniCPM: Granite's factors, with defaults that depend on the size.
+fn minicpm(keys: &Keys<'_>, d: &mut Dense) -> Result<(), ModelError> {
+    let Sizes { n_blocks, n_embd, .. } = d.sizes;
+    d.embedding_scale = keys.positive("embedding_scale", Some(12.0))?;
+    d.residual_scale = keys.positive("residual_scale", Some(1.4 / (n_blocks as f32).sqrt()))?;
+    d.logit_scale = 1.0 / keys.positive("logit_scale", Some(256.0 / n_embd as f32))?;
+    Ok(())
+}
+
+/// OLMo: bounds of queries, keys and values.
+fn clamped(keys: &Keys<'_>, d: &mut Dense) -> Result<(), ModelError> {
+    let bound = keys.nonzero("attention.clamp_kqv", None)?;
+    d.attentions().for_each(|attention| attention.clamp = bound.map(|bound| Clamp { lo: -bound, hi: bound }));
+    Ok(())
+}
+
+/// GPT-NeoX: the file says whether layers are side by side.
+fn gptneox(keys: &Keys<'_>, d: &mut Dense) -> Result<(), ModelError> {
+    let parallel: bool = keys.metadata.require(&keys.key("use_parallel_residual"))?;
+    d.family.layout = if parallel { Layout::ParallelNorms } else { Layout::Sequential };
+    Ok(())
+}
+
+/// StableLM: layers are side by side where there is no second norm; norms of queries and keys where the file has them.
+fn stablelm(keys: &Keys<'_>, d: &mut Dense) -> Result<(), ModelError> {
+    if keys.tensors.find("blk.0.ffn_norm.weight").is_none() {
+        d.family.layout = Layout::Parallel;
+    }
+    normed_heads(keys, d);
+    Ok(())
+}
+
+/// StarCoder: learned positions.
+fn starcoder(_: &Keys<'_>, d: &mut Dense) -> Result<(), ModelError> {
+    d.positions = true;
+    d.attentions().for_each(|attention| attention.rope = None);
+    Ok(())
+}
+
+/// Baichuan: the larger one has biases of distances, which are not supported.
+fn baichuan(keys: &Keys<'_>, d: &mut Dense) -> Result<(), ModelError> {
+    const BLOCKS_OF_7B: usize = 32;
+    if d.sizes.n_blocks == BLOCKS_OF_7B {
+        return Ok(());
+    }
+    Err(keys.wrong("block_count", "only the model of 32 blocks is supported; others have no rotary positions"))
+}
+
+/// Qwen 1: files name twice the width.
+fn half_width(_: &Keys<'_>, d: &mut Dense) -> Result<(), ModelError> {
+    d.blocks.iter_mut().for_each(|block| block.n_ff /= 2);
+    Ok(())
+}
+
+/// Apertus: an activation with parameters of each block.
+fn xielu(keys: &Keys<'_>, d: &mut Dense) -> Result<(), ModelError> {
+    let n = d.sizes.n_blocks;
+    let [negative, positive, linear, eps] =
+        ["alpha_n", "alpha_p", "beta", "eps"].map(|name| keys.floats(&format!("xielu.{name}"), n));
+    let (negative, positive, linear, eps) = (negative?, positive?, linear?, eps?);
+    let softplus = |x: f32| x.max(0.0) + (-x.abs()).exp().ln_1p();
+    for (i, block) in d.blocks.iter_mut().enumerate() {
+        let linear = linear[i];
+        block.xielu = Some(Xielu {
+            positive: softplus(positive[i]),
+            negative: linear + softplus(negative[i]),
+            linear,
+            eps: eps[i],
+        });
+    }
+    Ok(())
+}
+
+impl Architecture for Dense {
+    fn sizes(&self) -> &Sizes {
+        &self.sizes
+    }
+
+    fn record(&self, m: &mut Recorder<'_>) -> Result<(), ModelError> {
+        let x = m.input(|m| self.embedding(m))?;
+        let x = m.blocks(x, |m, i, x| self.block(m, &self.blocks[i], x))?;
+        m.output(x, |m, x| {
+            let x = self.normed(m, "output_norm", x)?;
+            let logits = m.logits(x)?;
+            let logits = scaled(m, self.logit_scale, logits)?;
+            m.softcap(self.softcap, logits)
+        })
+    }
+}
+
+impl Dense {
+    fn embedding(&self, m: &mut Recorder<'_>) -> Recorded {
+        let mut x = m.embed("token_embd")?;
+        if self.unit_embedding {
+            x = m.unit(self.norm, x)?;
+        }
+        x = scaled(m, self.embedding_scale, x)?;
+        if self.positions {
+            let positions = m.embed_positions("position_embd")?;
+            x = m.add(x, positions)?;
+        }
+        Ok(x)
+    }
+
+    fn normed(&self, m: &mut Recorder<'_>, name: &str, x: TensorId) -> Recorded {
+        match self.family.norm {
+            Normed::BareLayer => m.unit(self.norm, x),
+            Normed::Rms | Normed::Layer => m.norm(name, self.norm, x),
+        }
+    }
+
+    fn block(&self, m: &mut Recorder<'_>, block: &Block, x: TensorId) -> Recorded {
+        let (layout, n_embd) = (self.family.layout, self.sizes.n_embd);
+        if block.n_ff == 0 {
+            let [x] = m.wanted([x])?;
+            return Ok(x);
+        }
+        let (x, h, n) = self.attended(m, block, x)?;
+        let f = match layout {
+            Layout::Parallel => n,
+            Layout::ParallelNorms => self.normed(m, self.family.ffn_norm, x)?,
+            Layout::Post => h,
+            Layout::Sequential | Layout::Sandwich => self.normed(m, self.family.ffn_norm, h)?,
+        };
+        let f = match block.experts {
+            Some((experts, shared)) => self.experts(m, &experts, shared, x, f)?,
+            None => {
+                let mut f = self.feed_forward(m, block, f)?;
+                if self.family.sub_norms {
+                    f = m.norm("ffn_sub_norm", self.norm, f)?;
+                }
+                m.linear("ffn_down", n_embd, f)?
+            }
+        };
+        self.added(m, "post_ffw_norm", f, h)
+    }
+
+    /// Records attention. Returns the rows that are wanted of the stream before and after it, and of its norm.
+    fn attended(
+        &self,
+        m: &mut Recorder<'_>,
+        block: &Block,
+        x: TensorId,
+    ) -> Result<(TensorId, TensorId, TensorId), ModelError> {
+        let n_embd = self.sizes.n_embd;
+        if block.attention.is_none() && !block.linear {
+            let [x] = m.wanted([x])?;
+            return Ok((x, x, x));
+        }
+        let n = if self.family.layout == Layout::Post { x } else { self.normed(m, "attn_norm", x)? };
+        // Of two norms, the second is attention's.
+        let own = if m.has("attn_norm_2.weight") { self.normed(m, "attn_norm_2", x)? } else { n };
+        let a = match &block.attention {
+            Some(attention) => m.attention(attention, own)?,
+            None => own,
+        };
+        let [mut a, wanted] = m.wanted([a, x])?;
+        // Of rows that are left out, no norm is needed, either.
+        let n = if wanted == x || self.family.layout != Layout::Parallel {
+            n
+        } else {
+            self.normed(m, "attn_norm", wanted)?
+        };
+        let x = wanted;
+        if self.family.sub_norms {
+            a = m.norm("attn_sub_norm", self.norm, a)?;
+        }
+        let a = m.linear("attn_output", n_embd, a)?;
+        let h = self.added(m, "post_attention_norm", a, x)?;
+        Ok((x, h, n))
+    }
+
+    /// Records the experts on `f`, and the shared one. `x` is the input of the block.
+    fn experts(&self, m: &mut Recorder<'_>, experts: &Experts, shared: usize, x: TensorId, f: TensorId) -> Recorded {
+        let mixture = self.family.experts.unwrap_or(SOFTMAX);
+        let logits = m.linear("ffn_gate_inp", experts.count, if mixture.early { x } else { f })?;
+        let y = m.routed(experts, logits, f)?;
+        if shared == 0 {
+            return Ok(y);
+        }
+        let s = match mixture.shared {
+            Shared::Fused => {
+                let s = m.fused_glu("ffn_up_shexp", mixture.kind, shared, f)?;
+                m.linear("ffn_down_shexp", self.sizes.n_embd, s)?
+            }
+            _ => m.shared_expert(mixture.kind, shared, f)?,
+        };
+        m.add(y, s)
+    }
+
+    fn feed_forward(&self, m: &mut Recorder<'_>, block: &Block, x: TensorId) -> Recorded {
+        let n_ff = block.n_ff;
+        match block.feed_forward {
+            FeedForward::Glu(kind) => m.glu(kind, n_ff, x),
+            FeedForward::Fused(kind) => m.fused_glu("ffn_up", kind, n_ff, x),
+            FeedForward::Plain(kind) => {
+                let y = m.linear("ffn_up", n_ff, x)?;
+                m.unary(kind, y)
+            }
+            FeedForward::SquaredRelu => {
+                let y = m.linear("ffn_up", n_ff, x)?;
+                let y = m.unary(UnaryKind::Relu, y)?;
+                m.mul(y, y)
+            }
+            FeedForward::Xielu => {
+                let y = m.linear("ffn_up", n_ff, x)?;
+                match block.xielu {
+                    Some(xielu) => m.op(xielu, &[y]),
+                    None => Ok(y),
+                }
+            }
+        }
+    }
+
+    /// Adds a layer's result to the stream, perhaps normed and scaled.
+    fn added(&self, m: &mut Recorder<'_>, post: &str, y: TensorId, x: TensorId) -> Recorded {
+        let mut y = y;
+        if matches!(self.family.layout, Layout::Sandwich | Layout::Post) {
+            y = m.norm(post, self.post_norm, y)?;
+        }
+        let y = scaled(m, self.residual_scale, y)?;
+        m.add(y, x)
+    }
+}
+
+/// Multiplies by a factor, unless it is 1.
+fn scaled(m: &mut Recorder<'_>, factor: f32, x: TensorId) -> Recorded {
+    if factor == 1.0 { Ok(x) } else { m.scale(factor, x) }
+}
