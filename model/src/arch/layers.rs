@@ -167,9 +167,8 @@ impl Recorder<'_> {
     pub fn projection(&mut self, name: &str, parts: &[Part<'_>], x: TensorId) -> Recorded {
         let weight = self.matrix(name, parts, self.cols(x))?;
         let mut y = self.op(MatMul, &[x, weight])?;
-        let scale = format!("{name}.scale");
-        if self.has(&scale) {
-            y = self.times(&scale, 1, y)?;
+        if self.is_scaled(name) {
+            y = self.times(&format!("{name}.scale"), 1, y)?;
         }
         self.biased(name, parts, y)
     }
@@ -199,6 +198,11 @@ impl Recorder<'_> {
         self.columns(y, parts.map(|part| part.rows))
     }
 
+    /// Returns whether the file has a factor of a whole product. Vectors of that name are other things.
+    fn is_scaled(&self, name: &str) -> bool {
+        self.step.tensors.find(&self.scoped(&format!("{name}.scale"))).is_some_and(|tensor| tensor.shape == [1])
+    }
+
     /// Selects columns.
     pub fn slice(&mut self, start: usize, len: usize, x: TensorId) -> Recorded {
         self.op(Slice { start, len }, &[x])
@@ -222,7 +226,7 @@ impl Recorder<'_> {
             (weight.map(|tensor| tensor.format), self.has(&format!("{}.bias", part.name)))
         };
         let same = parts.windows(2).all(|pair| kind(&pair[0]) == kind(&pair[1]));
-        let scaled = parts.iter().any(|part| self.has(&format!("{}.scale", part.name)));
+        let scaled = parts.iter().any(|part| self.is_scaled(part.name));
         same && !scaled && parts.iter().all(|part| part.rows.is_multiple_of(ROW_ALIGN))
     }
 
