@@ -139,7 +139,8 @@ impl Recorder<'_> {
             None => self.queries_keys_values(a, x)?,
             Some(block) => {
                 let q = self.linear("attn_q", a.heads * a.head_dim, x)?;
-                (self.placed(a, "attn_q_norm", a.heads, q)?, self.kept(block)?)
+                let q = self.normed(a, "attn_q_norm", a.heads, q)?;
+                (self.rotated(a, a.heads, q)?, self.kept(block)?)
             }
         };
         if let Some(temperature) = a.temperature {
@@ -181,11 +182,17 @@ impl Recorder<'_> {
                 *x = self.op(clamp, &[*x])?;
             }
         }
+        if a.norm_last {
+            (q, k) = (self.rotated(a, a.heads, q)?, self.rotated(a, a.heads_kv, k)?);
+        }
+        let mut q = self.normed(a, "attn_q_norm", a.heads, q)?;
+        let mut k = self.normed(a, "attn_k_norm", a.heads_kv, k)?;
         if let Some(norm) = a.v_norm {
             v = self.unit(Norm { heads: a.heads_kv, ..norm }, v)?;
         }
-        let q = self.placed(a, "attn_q_norm", a.heads, q)?;
-        let k = self.placed(a, "attn_k_norm", a.heads_kv, k)?;
+        if !a.norm_last {
+            (q, k) = (self.rotated(a, a.heads, q)?, self.rotated(a, a.heads_kv, k)?);
+        }
         let all = if self.step.head.embedding {
             // An embedding step has no cache: its keys are all there are.
             [k, v]
@@ -196,16 +203,6 @@ impl Recorder<'_> {
         };
         self.keep(all);
         Ok((q, all))
-    }
-
-    /// Records the norm and the rotation of queries or keys, as far as the model has them.
-    fn placed(&mut self, a: &Attention, norm: &str, n_head: usize, x: TensorId) -> Recorded {
-        if a.norm_last {
-            let x = self.rotated(a, n_head, x)?;
-            return self.normed(a, norm, n_head, x);
-        }
-        let x = self.normed(a, norm, n_head, x)?;
-        self.rotated(a, n_head, x)
     }
 
     /// Records the norm of queries or keys, if the model has one.

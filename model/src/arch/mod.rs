@@ -236,11 +236,12 @@ impl Recipe {
         let dense = || dense::FAMILIES.iter().map(|(name, _)| (*name, dense::read as Read));
         let all = || ARCHITECTURES.iter().chain(ENCODERS).copied().chain(dense());
         let Some((name, read)) = all().find(|(name, _)| *name == found) else {
-            // The variant with experts has the family's name and "moe". Only the family is listed, so that the list
-            // stays short.
+            // The list is short: without encoders, those that share a page, and variants with experts, which have the
+            // family's name and "moe".
             let known = |name: &str| all().any(|(other, _)| other == name);
-            let families = all().map(|(name, _)| name).filter(|name| !name.strip_suffix("moe").is_some_and(known));
-            let supported = families.collect::<Vec<_>>().join(", ");
+            let own = ARCHITECTURES.iter().map(|(name, _)| *name);
+            let families: Vec<&str> = own.filter(|name| !name.strip_suffix("moe").is_some_and(known)).collect();
+            let supported = format!("{} and {} more", families.join(", "), all().count() - families.len());
             return Err(ModelError::Architecture { found: shown(found), supported });
         };
         let tensors = Tensors::new(gguf, name);
