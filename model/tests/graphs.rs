@@ -186,3 +186,24 @@ fn stages_that_cannot_be_are_refused() {
     let head = recipe("fixtures/llama-gqa-tied").with_stage(Stage { embed: false, blocks: 3..3, head: true }).unwrap();
     assert!(head.graph(4, Head::NONE).unwrap_err().to_string().contains("another head"));
 }
+
+/// Pages prove their backend by the cases of operators that models record, and by no others.
+#[test]
+fn operators_of_models_have_cases_that_pages_have() {
+    let known: std::collections::BTreeSet<&str> = backend_api::cases::of_models().iter().map(|case| case.op).collect();
+    let mut seen = 0;
+    for folder in ["../models/fixtures", "../models/fixtures/families"] {
+        for entry in std::fs::read_dir(path(folder, "")).unwrap() {
+            let file = entry.unwrap().path();
+            if file.extension().is_none_or(|extension| extension != "gguf") {
+                continue;
+            }
+            let recipe = Recipe::new(&Gguf::from_bytes(&std::fs::read(&file).unwrap()).unwrap(), None).unwrap();
+            for node in recipe.graph(4, recipe.head()).unwrap().nodes() {
+                assert!(known.contains(node.op.name()), "{} of {}", node.op.name(), file.display());
+            }
+            seen += 1;
+        }
+    }
+    assert!(seen > 90, "{seen} files");
+}

@@ -10,7 +10,7 @@ use backend_api::TensorId;
 use backend_api::op::{Clamp, GluKind, Norm, RopeMode, UnaryKind, Xielu};
 
 use super::attention::Attention;
-use super::experts::{Experts, Gate};
+use super::experts::{Experts, FeedForward, Gate};
 use super::keys::{Keys, MAX_WIDTH};
 use super::recorder::{Recorded, Recorder};
 use super::rope::{Rope, Sections};
@@ -43,19 +43,28 @@ enum Layout {
     ParallelNorms,
 }
 
-/// Feed-forward layer without experts.
+/// Feed-forward layer without experts, whose width is the file's.
 #[derive(Debug, Clone, Copy, PartialEq)]
-enum FeedForward {
-    /// A gated linear unit.
+enum Kind {
+    /// [`FeedForward::Glu`].
     Glu(GluKind),
-    /// A gated linear unit with the rows of both matrices in `ffn_up`.
+    /// [`FeedForward::Fused`].
     Fused(GluKind),
-    /// An activation between two products.
+    /// [`FeedForward::Plain`].
     Plain(UnaryKind),
-    /// The square of what is above zero, between two products.
+    /// [`FeedForward::SquaredRelu`].
     SquaredRelu,
-    /// The activation of each block, between two products.
-    Xielu,
+}
+
+impl Kind {
+    fn of_width(self, n_ff: usize) -> FeedForward {
+        match self {
+            Kind::Glu(kind) => FeedForward::Glu(kind, n_ff),
+            Kind::Fused(kind) => FeedForward::Fused(kind, n_ff),
+            Kind::Plain(kind) => FeedForward::Plain(kind, n_ff),
+            Kind::SquaredRelu => FeedForward::SquaredRelu(n_ff),
+        }
+    }
 }
 
 /// How queries and keys are normed: head by head, if not said otherwise.
@@ -122,18 +131,21 @@ const WEIGHED: Mixture =
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Family {
     norm: Normed,
-    rope: RopeMode,
+    /// Pairs that rotate; `None` without a rotation.
+    rope: Option<RopeMode>,
     layout: Layout,
-    feed_forward: FeedForward,
+    feed_forward: Kind,
     /// Name of the norm before the feed-forward layer.
     ffn_norm: &'static str,
     /// Norm of queries and keys.
     qk_norm: Option<QkNorm>,
+    /// Whether embeddings of positions are added.
+    positions: bool,
     /// Experts, where the file has some.
     experts: Option<Mixture>,
     /// Whether files list heads and widths block by block.
     by_block: bool,
-    /// Whether the feed-forward layer's products have a factor each, and norms follow attention and activation.
+    /// Whether norms follow attention and activation, before the last products of both layers.
     sub_norms: bool,
     /// Reads what only this family has.
     own: fn(&Keys<'_>, &mut Dense) -> Result<(), ModelError>,
@@ -142,11 +154,12 @@ pub(super) struct Family {
 /// Llama, as files have it.
 const LLAMA: Family = Family {
     norm: Normed::Rms,
-    rope: RopeMode::Normal,
+    rope: Some(RopeMode::Normal),
     layout: Layout::Sequential,
-    feed_forward: FeedForward::Glu(GluKind::Swiglu),
+    feed_forward: Kind::Glu(GluKind::Swiglu),
     ffn_norm: "ffn_norm",
     qk_norm: None,
+    positions: false,
     experts: None,
     by_block: false,
     sub_norms: false,
@@ -154,24 +167,24 @@ const LLAMA: Family = Family {
 };
 
 /// Llama with rotated halves.
-const HALVES: Family = Family { rope: RopeMode::Neox, ..LLAMA };
+const HALVES: Family = Family { rope: Some(RopeMode::Neox), ..LLAMA };
 
 /// Llama with rotated halves, and norms of queries and keys.
 const HEADS: Family = Family { qk_norm: Some(QkNorm::Before), ..HALVES };
 
 /// GPT-2 with rotated halves.
-const GPT: Family = Family { norm: Normed::Layer, feed_forward: FeedForward::Plain(UnaryKind::GeluTanh), ..HALVES };
+const GPT: Family = Family { norm: Normed::Layer, feed_forward: Kind::Plain(UnaryKind::GeluTanh), ..HALVES };
 
 /// Layers between norms, with gate and up matrices in one tensor.
-const GLM: Family = Family { feed_forward: FeedForward::Fused(GluKind::Swiglu), ..LLAMA };
+const GLM: Family = Family { feed_forward: Kind::Fused(GluKind::Swiglu), ..LLAMA };
 
 /// Families, by their names in files.
 pub(super) const FAMILIES: &[(&str, Family)] = &[
     ("afmoe", Family { layout: Layout::Sandwich, own: afmoe, experts: Some(WEIGHED), ..HEADS }),
-    ("apertus", Family { feed_forward: FeedForward::Xielu, qk_norm: Some(QkNorm::Before), own: xielu, ..HALVES }),
-    ("arcee", Family { feed_forward: FeedForward::SquaredRelu, ..LLAMA }),
+    ("apertus", Family { own: xielu, ..HEADS }),
+    ("arcee", Family { feed_forward: Kind::SquaredRelu, ..LLAMA }),
     ("baichuan", Family { own: baichuan, ..LLAMA }),
-    ("bailingmoe2", Family { experts: Some(Mixture { shared: Shared::Counted, ..WEIGHED }), ..HEADS }),
+    ("bailingmoe2", Family { experts: Some(WEIGHED), ..HEADS }),
     ("bitnet", Family { sub_norms: true, ..HALVES }),
     ("chatglm", GLM),
     ("codeshell", GPT),
@@ -186,9 +199,9 @@ pub(super) const FAMILIES: &[(&str, Family)] = &[
     ("ernie4_5", LLAMA),
     ("ernie4_5-moe", Family { experts: Some(Mixture { shared: Shared::Own, ..SOFTMAX }), ..LLAMA }),
     ("exaone", HALVES),
-    ("exaone4", Family { layout: Layout::Post, qk_norm: Some(QkNorm::Before), own: exaone4, ..HALVES }),
+    ("exaone4", Family { layout: Layout::Post, own: exaone4, ..HEADS }),
     ("falcon", Family { layout: Layout::Parallel, ..GPT }),
-    ("gemma", Family { feed_forward: FeedForward::Glu(GluKind::GegluTanh), own: gemma, ..HALVES }),
+    ("gemma", Family { feed_forward: Kind::Glu(GluKind::GegluTanh), own: gemma, ..HALVES }),
     ("glm4", Family { layout: Layout::Sandwich, own: sections, ..GLM }),
     ("glm4moe", Family { ffn_norm: "post_attention_norm", own: glm4moe, experts: Some(WEIGHED), ..HALVES }),
     ("gptneox", Family { own: gptneox, ..GPT }),
@@ -211,7 +224,7 @@ pub(super) const FAMILIES: &[(&str, Family)] = &[
     ),
     ("hunyuan_vl", Family { qk_norm: Some(QkNorm::After), own: hunyuan, ..HALVES }),
     ("internlm2", Family { own: unfactored, ..LLAMA }),
-    ("jais2", Family { feed_forward: FeedForward::SquaredRelu, ..GPT }),
+    ("jais2", Family { feed_forward: Kind::SquaredRelu, ..GPT }),
     ("maincoder", Family { qk_norm: Some(QkNorm::After), ..LLAMA }),
     ("minicpm", Family { own: minicpm, ..LLAMA }),
     (
@@ -223,7 +236,7 @@ pub(super) const FAMILIES: &[(&str, Family)] = &[
         },
     ),
     ("muse-glimmer", Family { layout: Layout::Sandwich, qk_norm: Some(QkNorm::Before), own: muse, ..LLAMA }),
-    ("nemotron", Family { feed_forward: FeedForward::SquaredRelu, ..GPT }),
+    ("nemotron", Family { feed_forward: Kind::SquaredRelu, ..GPT }),
     ("olmo", Family { norm: Normed::BareLayer, own: clamped, ..LLAMA }),
     (
         "olmoe",
@@ -233,23 +246,20 @@ pub(super) const FAMILIES: &[(&str, Family)] = &[
             ..HALVES
         },
     ),
-    ("openelm", Family { qk_norm: Some(QkNorm::Before), by_block: true, ..HALVES }),
+    ("openelm", Family { by_block: true, ..HEADS }),
     ("orion", Family { norm: Normed::Layer, ..HALVES }),
     ("paddleocr", Family { own: sections, ..LLAMA }),
     ("pangu-embedded", HALVES),
     ("phi2", Family { layout: Layout::Parallel, ..GPT }),
     ("plamo", Family { layout: Layout::Parallel, ..HALVES }),
-    (
-        "plamo3",
-        Family { rope: RopeMode::Neox, layout: Layout::Sandwich, qk_norm: Some(QkNorm::Before), own: plamo3, ..GLM },
-    ),
+    ("plamo3", Family { layout: Layout::Sandwich, feed_forward: Kind::Fused(GluKind::Swiglu), own: plamo3, ..HEADS }),
     ("qwen", Family { own: half_width, ..HALVES }),
     (
         "qwen2moe",
         Family { experts: Some(Mixture { normalised: Some(false), shared: Shared::OwnOrDense, ..SOFTMAX }), ..HALVES },
     ),
     ("qwen2vl", Family { own: sections, ..HALVES }),
-    ("qwen3vl", Family { qk_norm: Some(QkNorm::Before), own: interleaved, ..HALVES }),
+    ("qwen3vl", Family { own: interleaved, ..HEADS }),
     ("seed_oss", Family { ffn_norm: "post_attention_norm", ..HALVES }),
     (
         "smallthinker",
@@ -260,7 +270,7 @@ pub(super) const FAMILIES: &[(&str, Family)] = &[
         },
     ),
     ("stablelm", Family { norm: Normed::Layer, own: stablelm, ..HALVES }),
-    ("starcoder", Family { own: starcoder, ..GPT }),
+    ("starcoder", Family { rope: None, positions: true, ..GPT }),
     ("starcoder2", GPT),
     ("xverse", LLAMA),
 ];
@@ -272,14 +282,10 @@ struct Block {
     attention: Option<Attention>,
     /// Whether a product takes the place of attention.
     linear: bool,
-    /// Width of the feed-forward layer; of 0, the whole block does nothing.
-    n_ff: usize,
-    /// The feed-forward layer.
+    /// Feed-forward layer. If its width is 0, the whole block does nothing.
     feed_forward: FeedForward,
-    /// Parameters of [`FeedForward::Xielu`].
-    xielu: Option<Xielu>,
-    /// Experts instead of it, and the width of the shared one; 0 = none.
-    experts: Option<(Experts, usize)>,
+    /// Width of the expert that all tokens go to; 0 = none.
+    shared: usize,
 }
 
 /// A decoder of such a family.
@@ -293,8 +299,6 @@ pub(super) struct Dense {
     blocks: Vec<Block>,
     /// Whether the embeddings are brought to unit size.
     unit_embedding: bool,
-    /// Whether embeddings of positions are added.
-    positions: bool,
     /// Factors of the embedding, of the layers' results, and of the logits.
     embedding_scale: f32,
     residual_scale: f32,
@@ -318,23 +322,21 @@ pub(super) fn read(keys: &Keys<'_>) -> Result<Box<dyn Architecture>, ModelError>
         post_norm: norm,
         blocks: Vec::new(),
         unit_embedding: false,
-        positions: false,
         embedding_scale: 1.0,
         residual_scale: 1.0,
         logit_scale: 1.0,
         softcap: None,
     };
-    let rope = Rope::read(keys, &sizes, family.rope)?;
     let attention = Attention {
-        rope: Some(rope),
+        rope: family.rope.map(|mode| Rope::read(keys, &sizes, mode)).transpose()?,
         qk_norm: family.qk_norm.map(|_| norm),
         norm_last: family.qk_norm == Some(QkNorm::After),
         norm_rows: family.qk_norm == Some(QkNorm::Rows),
         ..Attention::new(&sizes)
     };
     let block = |n_ff| {
-        let (feed_forward, attention) = (family.feed_forward, Some(attention.clone()));
-        Block { attention, linear: false, n_ff, feed_forward, xielu: None, experts: None }
+        let (feed_forward, attention) = (family.feed_forward.of_width(n_ff), Some(attention.clone()));
+        Block { attention, linear: false, feed_forward, shared: 0 }
     };
     if family.by_block {
         let heads = keys.counts_by_block("attention.head_count", sizes.n_blocks)?;
@@ -392,7 +394,9 @@ impl Dense {
             Shared::OwnOrDense => keys.shared_expert()?.unwrap_or(dense),
         };
         let lead = keys.get::<u32>("leading_dense_block_count")?.unwrap_or(0) as usize;
-        self.blocks.iter_mut().skip(lead).for_each(|block| block.experts = Some((experts, shared)));
+        self.blocks.iter_mut().skip(lead).for_each(|block| {
+            (block.feed_forward, block.shared) = (FeedForward::Experts(experts), shared);
+        });
         Ok(())
     }
 
@@ -404,15 +408,23 @@ impl Dense {
         self.attentions().filter_map(|attention| attention.rope.as_mut())
     }
 
-    /// Changes the attention of blocks with a window, and of those without.
-    fn windows(&mut self, is_local: &[bool], window: u32, local: impl Fn(&mut Rope), rotates: impl Fn(bool) -> bool) {
-        for (attention, is_local) in self.attentions().zip(is_local) {
-            if *is_local {
-                attention.window = window;
-                attention.rope.iter_mut().for_each(&local);
-            }
-            attention.rope.take_if(|_| !rotates(*is_local));
+    /// Gives some blocks a window. Their rotation becomes `local` of that of all.
+    fn windows(&mut self, is_local: &[bool], window: u32, local: impl Fn(&Rope) -> Rope) {
+        for (attention, _) in self.attentions().zip(is_local).filter(|(_, is_local)| **is_local) {
+            attention.window = window;
+            attention.rope.iter_mut().for_each(|rope| *rope = local(rope));
         }
+    }
+
+    /// Leaves out the rotation of blocks without a window.
+    fn rotate_in_windows(&mut self) {
+        self.attentions().filter(|attention| attention.window == 0).for_each(|attention| attention.rope = None);
+    }
+
+    /// Norms queries and keys, head by head.
+    fn norm_heads(&mut self) {
+        let norm = self.norm;
+        self.attentions().for_each(|attention| attention.qk_norm = Some(norm));
     }
 }
 
@@ -458,7 +470,8 @@ fn exaone4(keys: &Keys<'_>, d: &mut Dense) -> Result<(), ModelError> {
     const BLOCKS_OF_32B: usize = 64;
     if d.sizes.n_blocks == BLOCKS_OF_32B {
         let window = keys.get::<u32>("attention.sliding_window")?.unwrap_or(4096);
-        d.windows(&keys.windowed(d.sizes.n_blocks, 4)?, window, |_| (), |is_local| is_local);
+        d.windows(&keys.windowed(d.sizes.n_blocks, 4)?, window, Rope::clone);
+        d.rotate_in_windows();
     }
     Ok(())
 }
@@ -468,8 +481,7 @@ fn command_r(keys: &Keys<'_>, d: &mut Dense) -> Result<(), ModelError> {
     const BLOCKS_WITH_NORMS: usize = 64;
     d.logit_scale = keys.nonzero("logit_scale", None)?.unwrap_or(1.0);
     if d.sizes.n_blocks >= BLOCKS_WITH_NORMS {
-        let norm = d.norm;
-        d.attentions().for_each(|attention| attention.qk_norm = Some(norm));
+        d.norm_heads();
     }
     Ok(())
 }
@@ -478,8 +490,8 @@ fn command_r(keys: &Keys<'_>, d: &mut Dense) -> Result<(), ModelError> {
 fn cohere2(keys: &Keys<'_>, d: &mut Dense) -> Result<(), ModelError> {
     d.logit_scale = keys.positive("logit_scale", None)?;
     unfactored(keys, d)?;
-    let window = keys.size("attention.sliding_window", u32::MAX as usize, None)? as u32;
-    d.windows(&keys.windowed(d.sizes.n_blocks, 4)?, window, |_| (), |is_local| is_local);
+    d.windows(&keys.windowed(d.sizes.n_blocks, 4)?, window(keys)?, Rope::clone);
+    d.rotate_in_windows();
     Ok(())
 }
 
@@ -490,11 +502,10 @@ fn muse(keys: &Keys<'_>, d: &mut Dense) -> Result<(), ModelError> {
     d.logit_scale = keys.positive("logit_scale", None)?;
     d.softcap = keys.nonzero("final_logit_softcapping", Some(30.0))?;
     d.attentions().for_each(|attention| attention.gate = Some("attn_gate"));
-    let window = keys.size("attention.sliding_window", u32::MAX as usize, None)? as u32;
-    let base = keys.positive("rope.freq_base", Some(10_000.0))?;
-    let base = keys.positive("rope.freq_base_swa", Some(base))?;
-    let local = |rope: &mut Rope| *rope = rope.plain("rope_table_swa", base);
-    d.windows(&keys.windowed(d.sizes.n_blocks, 4)?, window, local, |is_local| is_local);
+    let base = base_of_windows(keys)?;
+    let local = |rope: &Rope| rope.plain("rope_table_swa", base);
+    d.windows(&keys.windowed(d.sizes.n_blocks, 4)?, window(keys)?, local);
+    d.rotate_in_windows();
     Ok(())
 }
 
@@ -504,10 +515,9 @@ fn afmoe(keys: &Keys<'_>, d: &mut Dense) -> Result<(), ModelError> {
     gemma(keys, d)?;
     d.attentions().for_each(|attention| attention.gate = Some("attn_gate"));
     if let Some(window) = keys.get::<u32>("attention.sliding_window")?.filter(|window| *window > 0) {
-        let base = keys.positive("rope.freq_base", Some(10_000.0))?;
-        let base = keys.positive("rope.freq_base_swa", Some(base))?;
-        let local = |rope: &mut Rope| *rope = rope.with_base("rope_table_swa", base);
-        d.windows(&keys.windowed(d.sizes.n_blocks, PERIOD)?, window, local, |_| true);
+        let base = base_of_windows(keys)?;
+        let local = |rope: &Rope| rope.with_base("rope_table_swa", base);
+        d.windows(&keys.windowed(d.sizes.n_blocks, PERIOD)?, window, local);
     }
     d.attentions().skip(PERIOD - 1).step_by(PERIOD).for_each(|attention| attention.rope = None);
     Ok(())
@@ -526,7 +536,7 @@ fn smallthinker(keys: &Keys<'_>, d: &mut Dense) -> Result<(), ModelError> {
     if keys.get::<u32>("attention.sliding_window")?.unwrap_or(0) == 0 {
         return Ok(());
     }
-    d.windows(&keys.windowed_after_the_first(d.sizes.n_blocks, PERIOD)?, WINDOW, |_| (), |_| true);
+    d.windows(&keys.windowed_after_the_first(d.sizes.n_blocks, PERIOD)?, WINDOW, Rope::clone);
     d.attentions().step_by(PERIOD).for_each(|attention| attention.rope = None);
     Ok(())
 }
@@ -534,17 +544,27 @@ fn smallthinker(keys: &Keys<'_>, d: &mut Dense) -> Result<(), ModelError> {
 /// Norms queries and keys if the file has the weights.
 fn normed_heads(keys: &Keys<'_>, d: &mut Dense) {
     if keys.tensors.find("blk.0.attn_q_norm.weight").is_some() {
-        let norm = d.norm;
-        d.attentions().for_each(|attention| attention.qk_norm = Some(norm));
+        d.norm_heads();
     }
+}
+
+/// Returns the size of the windows, which the file must name.
+fn window(keys: &Keys<'_>) -> Result<u32, ModelError> {
+    Ok(keys.size("attention.sliding_window", u32::MAX as usize, None)? as u32)
+}
+
+/// Returns the base of angles in windows: that of other blocks if the file names no other.
+fn base_of_windows(keys: &Keys<'_>) -> Result<f32, ModelError> {
+    let base = keys.positive("rope.freq_base", Some(10_000.0))?;
+    keys.positive("rope.freq_base_swa", Some(base))
 }
 
 /// PLaMo 3: angles in windows have a base of their own.
 fn plamo3(keys: &Keys<'_>, d: &mut Dense) -> Result<(), ModelError> {
     let Some(window) = keys.get::<u32>("attention.sliding_window")?.filter(|window| *window > 0) else { return Ok(()) };
     let base = keys.positive("rope.freq_base_swa", Some(10_000.0))?;
-    let local = |rope: &mut Rope| *rope = rope.plain("rope_table_swa", base);
-    d.windows(&keys.windowed(d.sizes.n_blocks, 8)?, window, local, |_| true);
+    let local = |rope: &Rope| rope.plain("rope_table_swa", base);
+    d.windows(&keys.windowed(d.sizes.n_blocks, 8)?, window, local);
     Ok(())
 }
 
@@ -555,7 +575,7 @@ fn granite_swa(keys: &Keys<'_>, d: &mut Dense) -> Result<(), ModelError> {
     d.residual_scale = keys.nonzero("residual_scale", None)?.unwrap_or(1.0);
     let scale = keys.nonzero("attention.scale", None)?;
     let n_blocks = d.sizes.n_blocks;
-    let window = keys.size("attention.sliding_window", u32::MAX as usize, None)? as u32;
+    let window = window(keys)?;
     let Some(is_local) = keys.listed_windows(n_blocks)? else {
         return Err(keys.wrong("attention.sliding_window_pattern", "it must list the blocks with a window"));
     };
@@ -605,13 +625,6 @@ fn stablelm(keys: &Keys<'_>, d: &mut Dense) -> Result<(), ModelError> {
     Ok(())
 }
 
-/// StarCoder: learned positions.
-fn starcoder(_: &Keys<'_>, d: &mut Dense) -> Result<(), ModelError> {
-    d.positions = true;
-    d.attentions().for_each(|attention| attention.rope = None);
-    Ok(())
-}
-
 /// Baichuan: the larger one has biases of distances, which are not supported.
 fn baichuan(keys: &Keys<'_>, d: &mut Dense) -> Result<(), ModelError> {
     const BLOCKS_OF_7B: usize = 32;
@@ -623,7 +636,10 @@ fn baichuan(keys: &Keys<'_>, d: &mut Dense) -> Result<(), ModelError> {
 
 /// Qwen 1: files name twice the width.
 fn half_width(_: &Keys<'_>, d: &mut Dense) -> Result<(), ModelError> {
-    d.blocks.iter_mut().for_each(|block| block.n_ff /= 2);
+    let feed_forward = d.family.feed_forward;
+    for block in &mut d.blocks {
+        block.feed_forward = feed_forward.of_width(block.feed_forward.width() / 2);
+    }
     Ok(())
 }
 
@@ -636,12 +652,9 @@ fn xielu(keys: &Keys<'_>, d: &mut Dense) -> Result<(), ModelError> {
     let softplus = |x: f32| x.max(0.0) + (-x.abs()).exp().ln_1p();
     for (i, block) in d.blocks.iter_mut().enumerate() {
         let linear = linear[i];
-        block.xielu = Some(Xielu {
-            positive: softplus(positive[i]),
-            negative: linear + softplus(negative[i]),
-            linear,
-            eps: eps[i],
-        });
+        let (positive, negative) = (softplus(positive[i]), linear + softplus(negative[i]));
+        let xielu = Xielu { positive, negative, linear, eps: eps[i] };
+        block.feed_forward = FeedForward::Xielu(xielu, block.feed_forward.width());
     }
     Ok(())
 }
@@ -670,7 +683,7 @@ impl Dense {
             x = m.unit(self.norm, x)?;
         }
         x = scaled(m, self.embedding_scale, x)?;
-        if self.positions {
+        if self.family.positions {
             let positions = m.embed_positions("position_embd")?;
             x = m.add(x, positions)?;
         }
@@ -686,7 +699,7 @@ impl Dense {
 
     fn block(&self, m: &mut Recorder<'_>, block: &Block, x: TensorId) -> Recorded {
         let (layout, n_embd) = (self.family.layout, self.sizes.n_embd);
-        if block.n_ff == 0 {
+        if block.feed_forward.width() == 0 {
             let [x] = m.wanted([x])?;
             return Ok(x);
         }
@@ -697,15 +710,14 @@ impl Dense {
             Layout::Post => h,
             Layout::Sequential | Layout::Sandwich => self.normed(m, self.family.ffn_norm, h)?,
         };
-        let f = match block.experts {
-            Some((experts, shared)) => self.experts(m, &experts, shared, x, f)?,
-            None => {
-                let mut f = self.feed_forward(m, block, f)?;
-                if self.family.sub_norms {
-                    f = m.norm("ffn_sub_norm", self.norm, f)?;
-                }
+        let f = match &block.feed_forward {
+            FeedForward::Experts(experts) => self.experts(m, experts, block.shared, x, f)?,
+            layer if self.family.sub_norms => {
+                let f = m.activated(layer, f)?;
+                let f = m.norm("ffn_sub_norm", self.norm, f)?;
                 m.linear("ffn_down", n_embd, f)?
             }
+            layer => m.feed_forward(layer, f)?,
         };
         self.added(m, "post_ffw_norm", f, h)
     }
@@ -761,30 +773,6 @@ impl Dense {
             _ => m.shared_expert(mixture.kind, shared, f)?,
         };
         m.add(y, s)
-    }
-
-    fn feed_forward(&self, m: &mut Recorder<'_>, block: &Block, x: TensorId) -> Recorded {
-        let n_ff = block.n_ff;
-        match block.feed_forward {
-            FeedForward::Glu(kind) => m.glu(kind, n_ff, x),
-            FeedForward::Fused(kind) => m.fused_glu("ffn_up", kind, n_ff, x),
-            FeedForward::Plain(kind) => {
-                let y = m.linear("ffn_up", n_ff, x)?;
-                m.unary(kind, y)
-            }
-            FeedForward::SquaredRelu => {
-                let y = m.linear("ffn_up", n_ff, x)?;
-                let y = m.unary(UnaryKind::Relu, y)?;
-                m.mul(y, y)
-            }
-            FeedForward::Xielu => {
-                let y = m.linear("ffn_up", n_ff, x)?;
-                match block.xielu {
-                    Some(xielu) => m.op(xielu, &[y]),
-                    None => Ok(y),
-                }
-            }
-        }
     }
 
     /// Adds a layer's result to the stream, perhaps normed and scaled.

@@ -1,6 +1,6 @@
 //! Feed-forward layers: a gated linear unit, or a mixture of experts.
 
-use backend_api::op::{GetRows, Glu, GluKind, Index, MatMul, MatMulId, Route, UnaryKind, WeightedSum};
+use backend_api::op::{GetRows, Glu, GluKind, Index, MatMul, MatMulId, Route, UnaryKind, WeightedSum, Xielu};
 use backend_api::{DType, TensorId};
 
 use super::keys::{Keys, MAX_WIDTH};
@@ -34,8 +34,25 @@ pub(super) enum FeedForward {
     Glu(GluKind, usize),
     /// A gated linear unit whose file has the rows of both matrices in one tensor.
     Fused(GluKind, usize),
+    /// An activation between two products, with so many columns.
+    Plain(UnaryKind, usize),
+    /// The square of what is above zero, between two products.
+    SquaredRelu(usize),
+    /// A parabola above zero that bends towards a line below it, between two products.
+    Xielu(Xielu, usize),
     /// A mixture of experts.
     Experts(Experts),
+}
+
+impl FeedForward {
+    /// Returns the width of the layer, or of an expert.
+    pub fn width(&self) -> usize {
+        match *self {
+            FeedForward::Glu(_, n_ff) | FeedForward::Fused(_, n_ff) | FeedForward::Plain(_, n_ff) => n_ff,
+            FeedForward::SquaredRelu(n_ff) | FeedForward::Xielu(_, n_ff) => n_ff,
+            FeedForward::Experts(Experts { n_ff, .. }) => n_ff,
+        }
+    }
 }
 
 /// Key of the width of the shared expert, which all tokens are routed to.
@@ -82,13 +99,34 @@ impl Keys<'_> {
 impl Recorder<'_> {
     /// Records the feed-forward layer of a block on normed rows.
     pub fn feed_forward(&mut self, layer: &FeedForward, x: TensorId) -> Recorded {
+        if let FeedForward::Experts(experts) = layer {
+            return self.experts(experts, x);
+        }
         let n_embd = self.cols(x);
-        let y = match layer {
-            FeedForward::Glu(kind, n_ff) => self.glu(*kind, *n_ff, x)?,
-            FeedForward::Fused(kind, n_ff) => self.fused_glu("ffn_up", *kind, *n_ff, x)?,
-            FeedForward::Experts(experts) => return self.experts(experts, x),
-        };
+        let y = self.activated(layer, x)?;
         self.linear("ffn_down", n_embd, y)
+    }
+
+    /// Records the feed-forward layer without its last product.
+    pub fn activated(&mut self, layer: &FeedForward, x: TensorId) -> Recorded {
+        match *layer {
+            FeedForward::Glu(kind, n_ff) => self.glu(kind, n_ff, x),
+            FeedForward::Fused(kind, n_ff) => self.fused_glu("ffn_up", kind, n_ff, x),
+            FeedForward::Plain(kind, n_ff) => {
+                let y = self.linear("ffn_up", n_ff, x)?;
+                self.unary(kind, y)
+            }
+            FeedForward::SquaredRelu(n_ff) => {
+                let y = self.linear("ffn_up", n_ff, x)?;
+                let y = self.unary(UnaryKind::Relu, y)?;
+                self.mul(y, y)
+            }
+            FeedForward::Xielu(xielu, n_ff) => {
+                let y = self.linear("ffn_up", n_ff, x)?;
+                self.op(xielu, &[y])
+            }
+            FeedForward::Experts(experts) => self.experts(&experts, x),
+        }
     }
 
     /// Records the experts on normed rows that also decide which experts they go to.

@@ -5,6 +5,7 @@
 use backend_api::op::{Norm, UnaryKind};
 
 use super::attention::Attention;
+use super::experts::FeedForward;
 use super::keys::{Keys, MAX_WIDTH};
 use super::recorder::Recorder;
 use super::{Architecture, Sizes};
@@ -47,9 +48,7 @@ impl Architecture for Gpt2 {
             let a = m.linear("attn_output", *n_embd, a)?;
             let x = m.add(a, x)?;
             let f = m.norm("ffn_norm", *norm, x)?;
-            let f = m.linear("ffn_up", *n_ff, f)?;
-            let f = m.unary(UnaryKind::GeluTanh, f)?;
-            let f = m.linear("ffn_down", *n_embd, f)?;
+            let f = m.feed_forward(&FeedForward::Plain(UnaryKind::GeluTanh, *n_ff), f)?;
             m.add(f, x)
         })?;
         m.output(x, |m, x| m.normed_logits(*norm, x))
