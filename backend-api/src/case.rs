@@ -247,11 +247,9 @@ impl Case {
         step: StepParams,
         operands: impl FnOnce(&mut Operands) -> Vec<TensorId>,
     ) -> Case {
-        let form = form.into();
-        Case::graph(form.name(), name, step, |o| {
-            let inputs = operands(o);
-            form.record(&mut o.graph, &inputs).expect("cases are well-formed")
-        })
+        let mut builder = Operands::default();
+        let inputs = operands(&mut builder);
+        builder.case_of_form(&form.into(), name.into(), step, &inputs)
     }
 
     /// A case of any nodes; `build` makes them with their operands, and gives what becomes an output.
@@ -266,7 +264,21 @@ impl Case {
     ) -> Case {
         let mut builder = Operands::default();
         let outputs = build(&mut builder);
-        let Operands { mut graph, fills } = builder;
+        builder.case(op, name.into(), step, outputs)
+    }
+}
+
+// Not generic: pages have a copy for each operator otherwise.
+impl Operands {
+    #[inline(never)]
+    fn case_of_form(mut self, form: &Form, name: String, step: StepParams, inputs: &[TensorId]) -> Case {
+        let outputs = form.record(&mut self.graph, inputs).expect("cases are well-formed");
+        self.case(form.name(), name, step, outputs)
+    }
+
+    #[inline(never)]
+    fn case(self, op: &'static str, name: String, step: StepParams, outputs: Vec<TensorId>) -> Case {
+        let Operands { mut graph, fills } = self;
         for (index, id) in outputs.into_iter().enumerate() {
             if graph.tensor(id).kind == Kind::Temporary {
                 graph.output(id, format!("result{index}")).expect("a temporary can become an output");
@@ -278,6 +290,6 @@ impl Case {
         let tolerance = computed.chain(rounded).fold(EXACT, f64::max);
         let of = |id: TensorId| fills.iter().find(|(f, _)| *f == id).map(|(_, fill)| fill.clone());
         let fills = graph.externals().map(|(id, _)| of(id).unwrap_or(Fill::Values(vec![0.0]))).collect();
-        Case { op, name: name.into(), graph, fills, step, tolerance }
+        Case { op, name, graph, fills, step, tolerance }
     }
 }

@@ -10,6 +10,7 @@ mod char_bpe;
 mod eog;
 mod merges;
 mod normalize;
+mod pattern;
 mod pre;
 mod special;
 mod spm;

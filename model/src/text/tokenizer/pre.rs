@@ -5,10 +5,8 @@
 //!
 //! *Source*: the `tokenizer.json` files of the model families, under the names that GGUF converters use.
 
-use regex_automata::meta::Regex;
-use regex_automata::util::syntax;
-
 use super::TokenizerError;
+use super::pattern::Pattern;
 
 /// Expression of a pre-tokenizer. Each pass splits every piece of the pass before.
 #[derive(Debug)]
@@ -160,7 +158,7 @@ impl Pre {
 /// The compiled expressions of a [`Pre`].
 #[derive(Debug)]
 pub(super) struct Splitter {
-    passes: Vec<Regex>,
+    passes: Vec<Pattern>,
 }
 
 impl Splitter {
@@ -171,11 +169,7 @@ impl Splitter {
         let mut passes = Vec::new();
         for pass in pre.passes {
             let patterns: &[&str] = if pass.spaces { &[pass.pattern, r"\s+"] } else { &[pass.pattern] };
-            let regex = Regex::builder()
-                .syntax(syntax::Config::new().utf8(false))
-                .build_many(patterns)
-                .map_err(|e| TokenizerError::Expression(e.to_string()))?;
-            passes.push(regex);
+            passes.push(Pattern::new(patterns)?);
         }
         Ok(Splitter { passes })
     }
@@ -183,10 +177,10 @@ impl Splitter {
     /// Splits a text into its pieces: matches, and the gaps between them. Pieces may be incomplete characters.
     pub fn split<'t>(&self, text: &'t str) -> Vec<&'t [u8]> {
         let mut pieces = vec![text.as_bytes()];
-        for regex in &self.passes {
+        for pattern in &self.passes {
             let mut cut = Vec::new();
             for piece in pieces {
-                cut_piece(regex, piece, &mut cut);
+                cut_piece(pattern, piece, &mut cut);
             }
             pieces = cut;
         }
@@ -194,15 +188,15 @@ impl Splitter {
     }
 }
 
-/// Index of the pattern that stands for `\s+(?!\S)|\s+` in a regex of two patterns.
+/// Index of the expression that stands for `\s+(?!\S)|\s+` in a pattern of two.
 const SPACES: usize = 1;
 
-fn cut_piece<'t>(regex: &Regex, piece: &'t [u8], out: &mut Vec<&'t [u8]>) {
+fn cut_piece<'t>(pattern: &Pattern, piece: &'t [u8], out: &mut Vec<&'t [u8]>) {
     let mut rest = piece;
-    while let Some(found) = regex.find(rest) {
-        let mut end = found.end();
-        let run = &rest[found.range()];
-        if found.pattern().as_usize() == SPACES && end < rest.len() {
+    while let Some((expression, found)) = pattern.find(rest) {
+        let mut end = found.end;
+        let run = &rest[found.clone()];
+        if expression == SPACES && end < rest.len() {
             let last = 1 + run.iter().rev().take_while(|&&byte| byte & 0xC0 == 0x80).count();
             if last < run.len() {
                 end -= last;
@@ -211,10 +205,10 @@ fn cut_piece<'t>(regex: &Regex, piece: &'t [u8], out: &mut Vec<&'t [u8]>) {
         if end == 0 {
             break;
         }
-        if found.start() > 0 {
-            out.push(&rest[..found.start()]);
+        if found.start > 0 {
+            out.push(&rest[..found.start]);
         }
-        out.push(&rest[found.start()..end]);
+        out.push(&rest[found.start..end]);
         rest = &rest[end..];
     }
     if !rest.is_empty() {

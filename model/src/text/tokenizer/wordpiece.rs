@@ -3,10 +3,9 @@
 //!
 //! *Source*: Devlin et al., "BERT", 2019, and its published tokenizer.
 
-use regex_automata::meta::Regex;
-
 use super::TokenizerError;
 use super::normalize::decomposed;
+use super::pattern::Pattern;
 use super::spm::SPACE;
 use super::vocab::Vocab;
 use crate::gguf::Metadata;
@@ -33,8 +32,8 @@ const WORD: &str = concat!("[", single!(), r"]|[^\s", single!(), "]+");
 
 #[derive(Debug)]
 pub(super) struct WordPiece {
-    unseen: Regex,
-    word: Regex,
+    unseen: Pattern,
+    word: Pattern,
     lowercase: bool,
     strip_accents: bool,
     unknown: Option<u32>,
@@ -48,10 +47,9 @@ impl WordPiece {
         let flag = |key: &str| metadata.get::<bool>(&format!("tokenizer.ggml.normalizer.{key}"));
         let lowercase = flag("lowercase")?.unwrap_or(true);
         let strip_accents = flag("strip_accents")?.unwrap_or(lowercase);
-        let compiled = |pattern| Regex::new(pattern).map_err(|e| TokenizerError::Expression(e.to_string()));
         Ok(WordPiece {
-            unseen: compiled(if strip_accents { UNSEEN_OR_ACCENT } else { UNSEEN })?,
-            word: compiled(WORD)?,
+            unseen: Pattern::new(&[if strip_accents { UNSEEN_OR_ACCENT } else { UNSEEN }])?,
+            word: Pattern::new(&[WORD])?,
             lowercase,
             strip_accents,
             unknown,
@@ -61,8 +59,8 @@ impl WordPiece {
     /// Tokenizes a text that has no special tokens.
     pub fn encode(&self, vocab: &Vocab, text: &str, out: &mut Vec<u32>) {
         let text = self.normalize(text);
-        for word in self.word.find_iter(&text) {
-            self.encode_word(vocab, &text[word.range()], out);
+        for word in self.word.find_all(&text) {
+            self.encode_word(vocab, &text[word], out);
         }
     }
 
@@ -71,9 +69,9 @@ impl WordPiece {
         let decomposed = if self.strip_accents { decomposed(text) } else { text.into() };
         let mut seen = String::with_capacity(decomposed.len());
         let mut end = 0;
-        for unseen in self.unseen.find_iter(&*decomposed) {
-            seen.push_str(&decomposed[end..unseen.start()]);
-            end = unseen.end();
+        for unseen in self.unseen.find_all(&decomposed) {
+            seen.push_str(&decomposed[end..unseen.start]);
+            end = unseen.end;
         }
         seen.push_str(&decomposed[end..]);
         if self.lowercase { seen.chars().flat_map(char::to_lowercase).collect() } else { seen }
