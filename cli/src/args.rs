@@ -75,6 +75,8 @@ pub enum Command {
     Logits(OnDevice<LogitsArgs>),
     /// Compute embeddings: vectors whose similarity reflects similarity of meaning
     Embed(OnDevice<EmbedArgs>),
+    /// Rank documents by how well they answer a query, by a reranker
+    Rerank(OnDevice<RerankArgs>),
     /// Convert text to token ids
     Tokenize {
         #[command(flatten)]
@@ -165,6 +167,7 @@ impl Cli {
             Some(Command::Run(on)) => &on.device,
             Some(Command::Logits(on)) => &on.device,
             Some(Command::Embed(on)) => &on.device,
+            Some(Command::Rerank(on)) => &on.device,
             Some(Command::Serve(on)) => &on.device,
             Some(Command::Inspect(on)) => &on.device,
             Some(Command::Bench(on)) => &on.device,
@@ -469,9 +472,9 @@ pub struct EmbedArgs {
     pub n_ctx: Option<usize>,
     #[command(flatten)]
     pub input: TextArgs,
-    /// How the vectors of a text's tokens are pooled into one: mean, cls (the first), last, or none [default: what the
-    /// file says]
-    #[arg(long, value_name = "none|mean|cls|last")]
+    /// How the vectors of a text's tokens are pooled into one: mean, cls (the first), last, or none; or rank, for the
+    /// scores of a reranker [default: what the file says]
+    #[arg(long, value_name = "none|mean|cls|last|rank")]
     pub pooling: Option<Pooling>,
     /// Do not normalize vectors to length 1
     #[arg(long)]
@@ -480,7 +483,33 @@ pub struct EmbedArgs {
     #[arg(long, value_name = "N")]
     pub dimensions: Option<usize>,
     /// Print JSON: {"embedding": [...], "pooling": "mean"}, or for several texts {"embeddings": [[...], ...],
-    /// "pooling": "mean"}
+    /// "pooling": "mean"}; of a reranker {"scores": [...], "pooling": "rank"}
+    #[arg(long, help_heading = "Output")]
+    pub json: bool,
+}
+
+/// The arguments of `rerank`.
+#[derive(Debug, Args)]
+pub struct RerankArgs {
+    #[command(flatten)]
+    pub model: ModelArgs,
+    /// Most tokens of a query with a document [default: what the model was trained for, at most 2048]
+    #[arg(long, value_name = "TOKENS")]
+    pub n_ctx: Option<usize>,
+    /// The query, or - to read it from the standard input
+    #[arg(long, value_name = "TEXT|-", allow_hyphen_values = true, help_heading = "Text")]
+    pub query: String,
+    /// A document; may be given several times
+    #[arg(long, value_name = "TEXT", allow_hyphen_values = true, help_heading = "Text")]
+    #[arg(required_unless_present = "documents", conflicts_with = "documents")]
+    pub document: Vec<String>,
+    /// A file with a document on each line
+    #[arg(long, value_name = "FILE", help_heading = "Text")]
+    pub documents: Option<PathBuf>,
+    /// Print only the best N
+    #[arg(long, value_name = "N", help_heading = "Output")]
+    pub top_n: Option<usize>,
+    /// Print JSON: {"results": [{"index": 2, "relevance_score": 0.98}, ...]}, the best first
     #[arg(long, help_heading = "Output")]
     pub json: bool,
 }

@@ -1,9 +1,9 @@
-//! `embed`: prints the embeddings of texts.
+//! `embed`: prints the embeddings of texts, or their scores.
 
 use crate::args::{DeviceArgs, EmbedArgs};
 use crate::{load, output};
 use anygpu::native::block_on;
-use anygpu::{Embedding, EngineOptions};
+use anygpu::{Embedding, EngineOptions, Pooling};
 use anyhow::{Context, Result};
 use serde_json::{Value, json};
 
@@ -24,14 +24,18 @@ pub fn run(args: &EmbedArgs, device: &DeviceArgs) -> Result<()> {
         if let Some(width) = args.dimensions {
             embedding = embedding.shortened(width)?;
         }
-        embeddings.push(if args.raw { embedding } else { embedding.normalized() });
+        // Scores mean what they are.
+        let raw = args.raw || embedder.pooling() == Pooling::Rank;
+        embeddings.push(if raw { embedding } else { embedding.normalized() });
     }
     if args.json {
-        let pooled = embedder.pooling() != anygpu::Pooling::None;
+        let pooled = embedder.pooling() != Pooling::None;
         let mut values: Vec<Value> = embeddings.iter().map(|embedding| value(embedding, pooled)).collect();
         let pooling = embedder.pooling().name();
-        let report = match values.len() {
-            1 => json!({ "embedding": values.swap_remove(0), "pooling": pooling }),
+        let report = match (embedder.pooling(), values.len()) {
+            (Pooling::Rank, 1) => json!({ "scores": values.swap_remove(0), "pooling": pooling }),
+            (Pooling::Rank, _) => json!({ "scores": values, "pooling": pooling }),
+            (_, 1) => json!({ "embedding": values.swap_remove(0), "pooling": pooling }),
             _ => json!({ "embeddings": values, "pooling": pooling }),
         };
         return Ok(output::json(&report)?);

@@ -20,6 +20,7 @@ mod output;
 mod pool;
 mod probe;
 mod proven;
+mod rerank;
 mod saved;
 mod serve;
 mod signals;
@@ -89,6 +90,7 @@ fn run(cli: &Cli) -> anyhow::Result<bool> {
         Some(Command::Probe(on)) => probe::run(&on.device, on.args.json)?,
         Some(Command::Logits(on)) => logits::run(&on.args, &on.device)?,
         Some(Command::Embed(on)) => embed::run(&on.args, &on.device)?,
+        Some(Command::Rerank(on)) => rerank::run(&on.args, &on.device)?,
         Some(Command::Tokenize { model, text, no_special, json }) => tokens::encode(model, text, !no_special, *json)?,
         Some(Command::Detokenize { model, tokens, no_special, json }) => {
             tokens::decode(model, tokens, !no_special, *json)?;

@@ -402,6 +402,13 @@ impl Engine {
         Ok(embedder.embed(tokens, &*self.host).await?)
     }
 
+    /// Tokenizes a query and a document for a reranker. [`Self::embed`] gives their scores.
+    ///
+    /// *Errors*: the model does not have a tokenizer.
+    pub fn encode_pair(&self, query: &str, document: &str) -> Result<Vec<u32>, EngineError> {
+        Ok(self.tokenizer()?.encode_pair(query, document))
+    }
+
     /// Tokenizes a prompt. An empty prompt becomes the token that begins a text (BOS), if the model has one.
     ///
     /// *Errors*: the file has no tokenizer.

@@ -147,7 +147,7 @@ pub enum HandleError {
     Stopped,
 }
 
-/// Input to answer, continue or embed.
+/// Input to answer, continue, embed or score.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Prompt {
     /// A text; an empty one stands for the token that begins a text (BOS).
@@ -156,6 +156,8 @@ pub enum Prompt {
     Tokens(Vec<u32>),
     /// A conversation; the model writes the next turn.
     Chat(Vec<Message>),
+    /// A query and a document, for a reranker.
+    Pair(String, String),
     /// A prompt that [`Handle::encode`] has tokenized.
     Encoded(Arc<Encoded>),
 }
@@ -259,12 +261,14 @@ pub struct Embed {
     pub dimensions: Option<usize>,
     /// Scales vectors to length 1.
     pub normalize: bool,
+    /// Asks for the scores of a reranker, rather than vectors.
+    pub scores: bool,
 }
 
 /// Embeddings of texts.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Embedded {
-    /// One vector for each text.
+    /// One vector for each text, or its scores.
     pub vectors: Vec<Vec<f32>>,
     /// Tokens of all texts together.
     pub prompt_tokens: usize,

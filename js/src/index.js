@@ -3,7 +3,7 @@
 import { cache } from "./cache/model-cache.js";
 import { ENGINE, SUITE, connect, moduleUrl } from "./connect.js";
 import { BackendError, DisposedError, OptionsError } from "./common/errors.js";
-import { chatCompletions, completions, embeddings } from "./openai/completions.js";
+import { chatCompletions, completions, embeddings, reranker } from "./openai/completions.js";
 import { report } from "./workers/client.js";
 import { conformanceOptions, loadOptions, selectOptions, tuneOptions } from "./engine/options.js";
 import { nothing } from "./module/wasm-module.js";
@@ -92,6 +92,7 @@ export class AnyGpu {
     this.chat = { completions: chatCompletions(parts) };
     this.completions = completions(parts);
     this.embeddings = embeddings(parts);
+    this.rerank = reranker((body, signal) => this._recovery.call("rerank", { body, model: name }, { signal }));
     this.sessions = sessionsOf(call);
     this._call = call;
   }

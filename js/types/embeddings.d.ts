@@ -56,3 +56,35 @@ export interface Embeddings {
    */
   create(request: EmbeddingRequest, options?: RequestOptions): Promise<EmbeddingList>;
 }
+
+/** A query, and the documents to rank. */
+export interface RerankRequest {
+  query: string;
+  /** At most 2048 documents. Each must fit the context, together with the query. */
+  documents: readonly (string | { text: string })[];
+  /** Number of results, the best ones; all by default. */
+  top_n?: number | null;
+  /** Whether results have their documents; false by default. */
+  return_documents?: boolean | null;
+  /** Name of the model, repeated in the answer; the model's own name by default. */
+  model?: string | null;
+  /** Aborts between documents. */
+  signal?: AbortSignal | null;
+  /** Has no effect. */
+  user?: string | null;
+}
+
+/** Ranked documents, the best first. */
+export interface Reranking {
+  object: "list";
+  model: string;
+  results: {
+    /** Index of the document in the request. */
+    index: number;
+    /** Score by the model: a logit or a probability, as its family has it. */
+    relevance_score: number;
+    document?: { text: string };
+  }[];
+  /** Tokens of all pairs together. */
+  usage: { prompt_tokens: number; total_tokens: number };
+}

@@ -5,7 +5,7 @@ import type { ModelCache } from "./cache.js";
 import type { ChatCompletions, ChatMessage } from "./chat.js";
 import type { Completions } from "./completions.js";
 import type { ConformanceOptions, ConformanceReport } from "./conformance.js";
-import type { Embeddings } from "./embeddings.js";
+import type { Embeddings, Reranking, RerankRequest } from "./embeddings.js";
 import type {
   AnyGpuError,
   BackendError,
@@ -20,6 +20,7 @@ import type {
   OutOfMemoryError,
 } from "./errors.js";
 import type { Recovered, Step, Unkept } from "./events.js";
+import type { RequestOptions } from "./generation.js";
 import type { ModelInfo, Stats } from "./info.js";
 import type { LoadOptions, ModelSource } from "./load.js";
 import type { Sessions } from "./sessions.js";
@@ -77,6 +78,14 @@ export class AnyGpu {
   readonly completions: Completions;
   /** Embeddings, for embedding models. */
   readonly embeddings: Embeddings;
+  /**
+   * Ranks documents by how well they answer a query, for rerankers.
+   *
+   * Rejects with {@link OptionsError} (a field is invalid, or the model is no reranker), {@link ContextError} (a
+   * document is too long), {@link FileError} (no tokenizer), {@link DeviceLostError}, {@link OutOfMemoryError},
+   * {@link DisposedError}, {@link CrashError}, or the signal's reason.
+   */
+  rerank(request: RerankRequest, options?: RequestOptions): Promise<Reranking>;
   /** Named sessions. */
   readonly sessions: Sessions;
 

@@ -131,6 +131,24 @@ pub enum ModelError {
         /// The architecture.
         architecture: &'static str,
     },
+    /// Scores were requested from a model that has none.
+    #[error(
+        "this {architecture} model scores no texts, since its file has no classifier that is known for the family; use \
+         a reranker, or load it with another pooling (mean, cls, last or none)"
+    )]
+    NoClassifier {
+        /// The architecture.
+        architecture: &'static str,
+    },
+    /// An embedding was requested from a reranker.
+    #[error(
+        "this {architecture} model scores documents and makes no embeddings; ask it to rerank, or load it with another \
+         pooling (mean, cls, last or none)"
+    )]
+    OnlyScores {
+        /// The architecture.
+        architecture: &'static str,
+    },
     /// Text was requested from an embedding model.
     #[error("this {architecture} model makes embeddings and no text; ask it for embeddings, or use a language model")]
     NoText {

@@ -10,6 +10,7 @@ mod fields;
 mod format;
 mod messages;
 mod request;
+mod rerank;
 
 pub use answer::{Head, Shape, timings, usage};
 pub use choice::{Choice, Ended};
@@ -18,3 +19,4 @@ pub use fields::{Kind, Notes, Rule, Table};
 pub use format::{Asked, Format};
 pub use messages::{conversation, unread_name};
 pub use request::{AnswerOptions, EmbedRequest, FIELDS, Prompt, TextRequest, random};
+pub use rerank::RerankRequest;

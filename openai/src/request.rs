@@ -7,16 +7,17 @@ use crate::fields::Rule::{Ignored, Noted, Only, Use};
 use crate::fields::{Notes, Table, check, integer, refused};
 use crate::format::{self, check_format};
 use crate::messages;
+use crate::rerank::RERANK;
 use anygpu::{Adjust, ChatOptions, GenerateOptions, MAX_TOP, Message, Overflow, Sampling, TopK};
 use serde_json::{Map, Value};
 use std::hash::{BuildHasher, RandomState};
 
 /// Upper bound of lengths and counts.
-const MOST: u64 = u32::MAX as u64;
+pub const MOST: u64 = u32::MAX as u64;
 /// Least `top_p`. The engine requires more than 0, and the likeliest of its 64 candidates never has less than this.
 const LEAST_TOP_P: f64 = 1.0 / (1 << 24) as f64;
 /// Most texts of a request, as in OpenAI's API.
-const MOST_TEXTS: usize = 2048;
+pub const MOST_TEXTS: usize = 2048;
 
 /// Most answers to one prompt (`n`), as in OpenAI's API.
 const MOST_ANSWERS: u64 = 128;
@@ -123,6 +124,7 @@ pub const FIELDS: &[(&str, Table)] = &[
     ("requests for an answer in a conversation", CHAT),
     ("requests to continue a text", TEXT),
     ("requests for embeddings", EMBEDDING),
+    ("requests to rank documents", RERANK),
     ("messages", messages::MESSAGE),
 ];
 
@@ -135,6 +137,8 @@ pub enum Prompt {
     Tokens(Vec<u32>),
     /// A conversation; the model writes the next turn.
     Chat(Vec<Message>),
+    /// A query and a document, for a reranker.
+    Pair(String, String),
 }
 
 fn is_stop(value: &Value) -> bool {
@@ -193,10 +197,10 @@ fn check_texts(name: &str, value: &Value, _: &Notes) -> Result<(), Refusal> {
 }
 
 /// Fields of a valid request.
-struct Sound<'v>(&'v Map<String, Value>);
+pub struct Sound<'v>(pub &'v Map<String, Value>);
 
 impl Sound<'_> {
-    fn get(&self, name: &str) -> Option<&Value> {
+    pub fn get(&self, name: &str) -> Option<&Value> {
         self.0.get(name).filter(|value| !value.is_null())
     }
 
@@ -205,7 +209,7 @@ impl Sound<'_> {
         integer(self.get(name)?).and_then(|number| u64::try_from(number).ok())
     }
 
-    fn size(&self, name: &str) -> Option<usize> {
+    pub fn size(&self, name: &str) -> Option<usize> {
         self.integer(name).and_then(|number| usize::try_from(number).ok())
     }
 
@@ -213,11 +217,11 @@ impl Sound<'_> {
         self.get(name)?.as_f64()
     }
 
-    fn is_true(&self, name: &str) -> bool {
+    pub fn is_true(&self, name: &str) -> bool {
         self.get(name).and_then(Value::as_bool).unwrap_or(false)
     }
 
-    fn string(&self, name: &str) -> Option<&str> {
+    pub fn string(&self, name: &str) -> Option<&str> {
         self.get(name)?.as_str()
     }
 

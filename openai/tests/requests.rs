@@ -1,7 +1,9 @@
 //! Requests: which values pass, which are refused, and that the documentation has all fields.
 
 use anygpu::{Sampling, ToolChoice};
-use anygpu_openai::{EmbedRequest, FIELDS, Format, Kind, Notes, Prompt, Refusal, Rule, Shape, Table, TextRequest};
+use anygpu_openai::{
+    EmbedRequest, FIELDS, Format, Kind, Notes, Prompt, Refusal, RerankRequest, Rule, Shape, Table, TextRequest,
+};
 use serde_json::{Value, json};
 
 /// Adds fields to an object.
@@ -31,6 +33,10 @@ fn embedding(more: &Value) -> Result<EmbedRequest, Refusal> {
     EmbedRequest::read(&with(json!({ "input": "a" }), more), &Notes::new(true))
 }
 
+fn rerank(more: &Value) -> Result<RerankRequest, Refusal> {
+    RerankRequest::read(&with(json!({ "query": "a", "documents": ["b"] }), more), &Notes::new(true))
+}
+
 /// Asks with one more field. Returns what the engine is asked for, in a form that can be compared.
 fn asked(table: &str, more: &Value) -> Result<String, Refusal> {
     let shown = |request: TextRequest| {
@@ -45,6 +51,7 @@ fn asked(table: &str, more: &Value) -> Result<String, Refusal> {
                 format!("{texts:?} {dimensions:?} {normalize} {model:?} {base64}")
             })
         }
+        "requests to rank documents" => rerank(more).map(|request| format!("{request:?}")),
         "messages" => turn(more).map(shown),
         _ => panic!("no requests of {table}"),
     }
@@ -55,7 +62,7 @@ fn null_and_neutral_values_are_as_if_they_were_left_out() {
     for (name, table) in FIELDS {
         let plain = asked(name, &json!({})).unwrap();
         for (field, rule) in *table {
-            if ["messages", "prompt", "input", "role", "content"].contains(field) {
+            if ["messages", "prompt", "input", "query", "documents", "role", "content"].contains(field) {
                 continue;
             }
             let neutral = match rule {

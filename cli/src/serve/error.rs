@@ -97,6 +97,8 @@ impl From<HandleError> for ApiError {
                 | ModelError::Token { .. }
                 | ModelError::EmptyPrompt
                 | ModelError::NoPooling { .. }
+                | ModelError::NoClassifier { .. }
+                | ModelError::OnlyScores { .. }
                 | ModelError::NoText { .. },
             )
             | EngineError::Tokenizer(_)

@@ -5,9 +5,9 @@ use super::connections::Client;
 use super::error::{ApiError, respond};
 use super::format::Held;
 use super::{Phase, Server, reached};
-use anygpu::handle::{Embed, Encoded, Generate, Prompt};
+use anygpu::handle::{Embed, Embedded, Encoded, Generate, Prompt};
 use anygpu::{ChatOptions, EngineError, Overflow};
-use anygpu_openai::{AnswerOptions, EmbedRequest, Notes, Shape, TextRequest, random, unread_name};
+use anygpu_openai::{AnswerOptions, EmbedRequest, Notes, RerankRequest, Shape, TextRequest, random, unread_name};
 use axum::Router;
 use axum::body::Body;
 use axum::extract::{Path, Request, State};
@@ -43,6 +43,10 @@ pub fn router(server: Arc<Server>, origins: &[HeaderValue]) -> Router {
         .route("/v1/chat/completions", post(chat))
         .route("/v1/completions", post(completions))
         .route("/v1/embeddings", post(embeddings))
+        .route("/v1/rerank", post(rerank))
+        .route("/v1/reranking", post(rerank))
+        .route("/rerank", post(rerank))
+        .route("/reranking", post(rerank))
         .route("/metrics", get(metrics))
         .fallback(unknown)
         .method_not_allowed_fallback(method)
@@ -82,8 +86,15 @@ async fn named(State(server): State<Arc<Server>>, request: Request, next: Next) 
 
 /// Returns the path for metrics. Unknown paths are counted together, so that clients cannot create new ones.
 fn counted(path: &str) -> &'static str {
-    const KNOWN: [&str; 6] =
-        ["/v1/models", "/v1/chat/completions", "/v1/completions", "/v1/embeddings", "/metrics", "/health"];
+    const KNOWN: [&str; 7] = [
+        "/v1/models",
+        "/v1/chat/completions",
+        "/v1/completions",
+        "/v1/embeddings",
+        "/v1/rerank",
+        "/metrics",
+        "/health",
+    ];
     KNOWN.into_iter().find(|known| *known == path).unwrap_or("other")
 }
 
@@ -114,7 +125,8 @@ async fn key(State(server): State<Arc<Server>>, request: Request, next: Next) ->
 async fn unknown(request: Request) -> ApiError {
     let path: String = request.uri().path().chars().take(80).collect();
     let message = format!(
-        "there is no {path}; there are /v1/models, /v1/chat/completions, /v1/completions, /v1/embeddings, /health and /metrics"
+        "there is no {path}; there are /v1/models, /v1/chat/completions, /v1/completions, /v1/embeddings, /v1/rerank, /health \
+         and /metrics"
     );
     ApiError::new(StatusCode::NOT_FOUND, message).with_code("unknown_url")
 }
@@ -262,6 +274,7 @@ fn prompt(given: anygpu_openai::Prompt) -> Prompt {
         anygpu_openai::Prompt::Text(text) => Prompt::Text(text),
         anygpu_openai::Prompt::Tokens(tokens) => Prompt::Tokens(tokens),
         anygpu_openai::Prompt::Chat(messages) => Prompt::Chat(messages),
+        anygpu_openai::Prompt::Pair(query, document) => Prompt::Pair(query, document),
     }
 }
 
@@ -342,18 +355,42 @@ async fn embeddings(State(server): State<Arc<Server>>, request: Request) -> Answ
     let notes = Notes::new(server.is_strict);
     let EmbedRequest { texts, dimensions, normalize, model, base64 } = EmbedRequest::read(&value, &notes)?;
     serves(&server, model.as_deref())?;
+    let embed = Embed { texts: Vec::new(), dimensions, normalize, scores: false };
+    let embedded = embedded(&server, length, texts, embed).await?;
+    Ok(noted(answer::embeddings(&server, &embedded, base64), notes))
+}
+
+async fn rerank(State(server): State<Arc<Server>>, request: Request) -> Answered {
+    let (value, length) = body(&server, request).await?;
+    let notes = Notes::new(server.is_strict);
+    let request = RerankRequest::read(&value, &notes)?;
+    serves(&server, request.model.as_deref())?;
+    let embed = Embed { texts: Vec::new(), dimensions: None, normalize: false, scores: true };
+    let ranked = embedded(&server, length, request.pairs(), embed).await?;
+    // Of several scores, the first says how well a document answers the query.
+    let scores: Vec<f32> = ranked.vectors.iter().filter_map(|scores| scores.first().copied()).collect();
+    let answer = request.answer(&scores, &server.model, ranked.prompt_tokens);
+    Ok(noted(respond(StatusCode::OK, &answer), notes))
+}
+
+/// Returns the vectors or scores of texts. `embed` says which.
+async fn embedded(
+    server: &Server,
+    length: usize,
+    texts: Vec<anygpu_openai::Prompt>,
+    embed: Embed,
+) -> Result<Embedded, ApiError> {
     let whole = (Overflow::Error, 0);
     let texts = texts.into_iter().map(prompt).collect();
     let texts = server.prompts.encode(&server.handle, length, texts, ChatOptions::default(), whole).await?;
-    let embed = Embed { texts: texts.into_iter().map(Prompt::Encoded).collect(), dimensions, normalize };
-    let embedded = server.handle.embed(embed)?;
+    let embedded = server.handle.embed(Embed { texts: texts.into_iter().map(Prompt::Encoded).collect(), ..embed })?;
     let mut phase = server.phase.clone();
     let embedded = tokio::select! {
         embedded = embedded => embedded?,
         () = reached(&mut phase, Phase::Ending) => return Err(ApiError::stopping()),
     };
     server.metrics.embedded(embedded.prompt_tokens);
-    Ok(noted(answer::embeddings(&server, &embedded, base64), notes))
+    Ok(embedded)
 }
 
 #[cfg(test)]

@@ -167,7 +167,7 @@ impl Actor {
             }
             Job::Embed { request, told, place } => {
                 let engine = &self.opened.engine;
-                let vectors = Vectors::admit(request, told, place, engine, matches!(self.work, Work::Vectors(_)));
+                let vectors = Vectors::admit(request, told, place, engine);
                 self.push(vectors.map(|vectors| Task::Vectors(Box::new(vectors))));
             }
         }

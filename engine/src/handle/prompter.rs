@@ -101,6 +101,12 @@ impl Prompter<'_> {
                 let keep = chat::kept(tokenizer, &tokens);
                 Ok(plain(tokens, keep))
             }
+            Prompt::Pair(query, document) => {
+                let tokenizer = self.tokenizer()?;
+                self.fits(query)?;
+                self.fits(document)?;
+                Ok(plain(tokenizer.encode_pair(query, document), 0))
+            }
             Prompt::Chat(messages) => {
                 let (chat, tokenizer) = (self.chat(options)?, self.tokenizer()?);
                 let ChatPrompt { tokens, keep, dropped_messages } = match overflow {

@@ -313,7 +313,7 @@ fn what_cannot_be_is_told_before_its_turn() {
     refused(text("a").with(|options| options.fetch_interval = Some(99)), "fetch interval");
     let embed = |at: &Handle, texts: &[&str], dimensions| {
         let texts = texts.iter().map(|text| Prompt::Text((*text).into())).collect();
-        block_on(at.embed(Embed { texts, dimensions, normalize: true }).unwrap())
+        block_on(at.embed(Embed { texts, dimensions, normalize: true, scores: false }).unwrap())
     };
     assert!(embed(&texts, &["a"], None).unwrap_err().to_string().contains("gives no embeddings"));
     let vectors = handle("bert-mean", Limits::default());
@@ -331,7 +331,7 @@ fn embeddings_survive_a_lost_device() {
     let undisturbed = handle("bert-mean", Limits::default());
     let texts: Vec<_> = ["the cat sat", "on the mat", "and"].map(|text| Prompt::Text(text.into())).into();
     let ask = |handle: &Handle| {
-        let request = Embed { texts: texts.clone(), dimensions: None, normalize: false };
+        let request = Embed { texts: texts.clone(), dimensions: None, normalize: false, scores: false };
         block_on(handle.embed(request).unwrap())
     };
     let expected = ask(&undisturbed).unwrap();

@@ -224,15 +224,23 @@ impl WasmEngine {
         Ok(tokenizer.decode(tokens, false))
     }
 
-    /// The embedding of a text, of length 1 if `normalize`, and only its first `dimensions` numbers unless that is 0. The
-    /// promise gives a `Float32Array`. One at a time.
-    pub fn embed(&self, tokens: Vec<u32>, dimensions: usize, normalize: bool) -> Promise {
+    /// The tokens of a query and a document, for a reranker.
+    pub fn encode_pair(&self, query: &str, document: &str) -> Result<Vec<u32>, JsValue> {
+        self.0.engine.encode_pair(query, document).map_err(|e| error::engine(&e))
+    }
+
+    /// The embedding of a text, of length 1 if `normalize`, and only its first `dimensions` numbers unless that is 0; or its
+    /// scores by a reranker. The promise gives a `Float32Array`. One at a time.
+    pub fn embed(&self, tokens: Vec<u32>, dimensions: usize, normalize: bool, scores: bool) -> Promise {
         let loaded = self.0.clone();
         future_to_promise(async move {
             let mut embedder = match loaded.take()? {
                 Work::Embeddings(embedder) => embedder,
                 other => return Err(loaded.refuse(other, |architecture| ModelError::NoPooling { architecture })),
             };
+            if let Err(other) = loaded.engine.model().recipe().check_pooled(scores) {
+                return Err(loaded.refuse(Work::Embeddings(embedder), |_| other.clone()));
+            }
             let embedding = loaded.embed(&mut embedder, &tokens, dimensions, normalize).await;
             loaded.work.replace(Some(Work::Embeddings(embedder)));
             Ok(Float32Array::from(&embedding.map_err(|e| error::engine(&e))?[..]).into())
@@ -278,10 +286,6 @@ impl Loaded {
         dimensions: usize,
         normalize: bool,
     ) -> Result<Vec<f32>, EngineError> {
-        if embedder.pooling() == Pooling::None {
-            let why = "this model makes a vector of each token, not of a text; load it with a pooling, such as mean";
-            return Err(ModelError::Options(why.into()).into());
-        }
         let mut embedding = self.engine.embed(embedder, tokens).await?;
         if dimensions > 0 {
             embedding = embedding.shortened(dimensions)?;

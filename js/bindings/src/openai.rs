@@ -1,7 +1,7 @@
 //! Requests of OpenAI's API for JavaScript: what the engine and the page need of them.
 
 use anygpu::ToolChoice;
-use anygpu_openai::{EmbedRequest, Format, Notes, Prompt, Refusal, Shape, TextRequest};
+use anygpu_openai::{EmbedRequest, Format, Notes, Prompt, Refusal, RerankRequest, Shape, TextRequest};
 use bindings_common::engine_error as error;
 use bindings_common::error::{coded, set};
 use serde_json::{Value, json};
@@ -18,7 +18,7 @@ pub fn refused(refusal: Refusal) -> JsValue {
     error.into()
 }
 
-/// Reads a request as JSON, of the API `chat`, `text` or `embedding`. Returns JSON: its prompts, and what belongs to them.
+/// Reads a request as JSON, of the API `chat`, `text`, `embedding` or `rerank`. Returns JSON: its prompts, and what belongs to them.
 /// Fields that would have no effect are refused.
 #[wasm_bindgen]
 pub fn read_request(api: &str, text: &str) -> Result<String, JsValue> {
@@ -28,7 +28,8 @@ pub fn read_request(api: &str, text: &str) -> Result<String, JsValue> {
         "chat" => asked(Shape::Chat, &value, &notes),
         "text" => asked(Shape::Text, &value, &notes),
         "embedding" => EmbedRequest::read(&value, &notes).map(|request| embedding(&request)),
-        _ => return Err(error::options(format!("there is no API {api}; there are chat, text and embedding"))),
+        "rerank" => RerankRequest::read(&value, &notes).map(|request| ranking(&request)),
+        _ => return Err(error::options(format!("there is no API {api}; there are chat, text, embedding and rerank"))),
     };
     Ok(read.map_err(refused)?.to_string())
 }
@@ -38,6 +39,7 @@ fn prompt(prompt: &Prompt, request: &Value) -> Value {
         Prompt::Text(text) => json!({ "text": text }),
         Prompt::Tokens(tokens) => json!({ "tokens": tokens }),
         Prompt::Chat(_) => json!({ "messages": request["messages"] }),
+        Prompt::Pair(query, document) => json!({ "pair": [query, document] }),
     }
 }
 
@@ -72,8 +74,24 @@ fn asked(shape: Shape, value: &Value, notes: &Notes) -> Result<Value, Refusal> {
 fn embedding(request: &EmbedRequest) -> Value {
     json!({
         "prompts": request.texts.iter().map(|one| prompt(one, &Value::Null)).collect::<Vec<_>>(),
-        "embed": { "dimensions": request.dimensions, "normalize": request.normalize },
+        "embed": { "dimensions": request.dimensions, "normalize": request.normalize, "scores": false },
         "base64": request.base64,
         "model": request.model,
     })
+}
+
+fn ranking(request: &RerankRequest) -> Value {
+    json!({
+        "prompts": request.pairs().iter().map(|one| prompt(one, &Value::Null)).collect::<Vec<_>>(),
+        "embed": { "dimensions": null, "normalize": false, "scores": true },
+    })
+}
+
+/// Makes the answer to a request to rank documents, as JSON, from their scores.
+#[wasm_bindgen]
+pub fn rerank_answer(text: &str, scores: &[f32], model: &str, prompt_tokens: usize) -> Result<String, JsValue> {
+    let value: Value = serde_json::from_str(text).map_err(error::options)?;
+    let request = RerankRequest::read(&value, &Notes::new(true)).map_err(refused)?;
+    let model = request.model.as_deref().unwrap_or(model);
+    Ok(request.answer(scores, model, prompt_tokens).to_string())
 }

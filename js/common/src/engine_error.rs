@@ -36,6 +36,8 @@ fn model(error: &ModelError) -> JsValue {
         | ModelError::EmptyPrompt
         | ModelError::Token { .. }
         | ModelError::NoPooling { .. }
+        | ModelError::NoClassifier { .. }
+        | ModelError::OnlyScores { .. }
         | ModelError::NoText { .. }
         | ModelError::Snapshot(_)
         | ModelError::Draft(_)

@@ -85,6 +85,8 @@ export class Core extends Module {
         return this._loaded().call_form(JSON.stringify(params.prompt.messages), JSON.stringify(params.generate), params.name);
       case "embed":
         return this.queued(() => this._embed(params, context));
+      case "rerank":
+        return this.queued(() => this._rerank(params, context));
       case "probe":
         return this.queued(() => this._probe(params));
       case "tune":
@@ -432,26 +434,38 @@ export class Core extends Module {
   }
 
   /**
-   * @param {{ prompts: Prompt[], embed: { dimensions: number | null, normalize: boolean } }} params
+   * @param {{ prompts: Prompt[], embed: { dimensions: number | null, normalize: boolean, scores: boolean } }} params
    * @param {Context} context
    */
-  async _embed({ prompts, embed: { dimensions, normalize } }, { signal }) {
+  async _embed({ prompts, embed: { dimensions, normalize, scores } }, { signal }) {
     /** @type {Float32Array[]} */
     const vectors = [];
     let prompt_tokens = 0;
     for (const prompt of prompts) {
       throwIfAborted(signal);
       const tokens = this._encode(prompt);
-      vectors.push(await this._loaded().embed(tokens, dimensions ?? 0, normalize));
+      vectors.push(await this._loaded().embed(tokens, dimensions ?? 0, normalize, scores));
       prompt_tokens += tokens.length;
     }
     return { vectors, prompt_tokens };
+  }
+
+  /**
+   * @param {{ body: string, model: string }} params
+   * @param {Context} context
+   */
+  async _rerank({ body, model }, context) {
+    const { vectors, prompt_tokens } = await this._embed(JSON.parse(this._bindings.read_request("rerank", body)), context);
+    // Of several scores, the first says how well a document answers the query.
+    const scores = Float32Array.from(vectors, ([score]) => score);
+    return JSON.parse(this._bindings.rerank_answer(body, scores, model, prompt_tokens));
   }
 
   /** @param {Prompt} prompt */
   _encode(prompt) {
     if ("tokens" in prompt) return Uint32Array.from(prompt.tokens);
     if ("text" in prompt) return this._loaded().encode(prompt.text);
+    if ("pair" in prompt) return this._loaded().encode_pair(...prompt.pair);
     return this._loaded().encode_chat(JSON.stringify(prompt.messages));
   }
 

@@ -116,6 +116,17 @@ export const embeddings = ({ read, embed, model }) => ({
   },
 });
 
+/**
+ * Returns the function that ranks documents.
+ *
+ * @param {(body: string, signal: AbortSignal | undefined) => Promise<any>} rank
+ */
+export const reranker = (rank) => async (/** @type {unknown} */ value, /** @type {unknown} */ options) => {
+  const { body, signals } = given(value, options);
+  const { signal, end } = follow(signals);
+  return rank(body, signal).finally(end);
+};
+
 /** Encodes vectors as little-endian 32-bit floats in base64. */
 function base64(/** @type {Float32Array} */ vector) {
   const view = new DataView(new ArrayBuffer(4 * vector.length));

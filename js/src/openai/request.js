@@ -55,7 +55,7 @@ export const tokens = (name, value) => {
   return Uint32Array.from(/** @type {number[]} */ (ids));
 };
 
-/** @typedef {{ messages: unknown[] } | { text: string } | { tokens: ArrayLike<number> }} Prompt */
+/** @typedef {{ messages: unknown[] } | { text: string } | { tokens: ArrayLike<number> } | { pair: [string, string] }} Prompt */
 
 /** @typedef {"chat" | "text" | "embedding"} Api */
 
@@ -83,7 +83,7 @@ export const tokens = (name, value) => {
 /**
  * @typedef {object} EmbeddingRequest
  * @property {Prompt[]} prompts
- * @property {{ dimensions: number | null, normalize: boolean }} embed Options for the engine.
+ * @property {{ dimensions: number | null, normalize: boolean, scores: boolean }} embed Options for the engine.
  * @property {boolean} base64
  * @property {string | null} [model]
  */

@@ -275,6 +275,13 @@ pub(super) const FAMILIES: &[(&str, Family)] = &[
     ("xverse", LLAMA),
 ];
 
+/// Families that read in both directions, and embed texts.
+pub(super) const ENCODERS: &[(&str, Family)] = &[
+    ("eurobert", HALVES),
+    ("llama-embed", LLAMA),
+    ("neo-bert", Family { feed_forward: Kind::Fused(GluKind::Swiglu), ..LLAMA }),
+];
+
 /// Attention and feed-forward layer of one block.
 #[derive(Debug, Clone)]
 struct Block {
@@ -310,7 +317,7 @@ pub(super) struct Dense {
 /// Reads a file of the family that its metadata names.
 pub(super) fn read(keys: &Keys<'_>) -> Result<Box<dyn Architecture>, ModelError> {
     let name = keys.tensors.architecture;
-    let Some((_, family)) = FAMILIES.iter().find(|(other, _)| *other == name) else {
+    let Some((_, family)) = FAMILIES.iter().chain(ENCODERS).find(|(other, _)| *other == name) else {
         return Err(keys.wrong("block_count", "this is no family of dense decoders"));
     };
     let sizes = if family.by_block { keys.sizes_of_first()? } else { keys.predicting_one(keys.sizes()?)? };
@@ -668,7 +675,9 @@ impl Architecture for Dense {
         let x = m.input(|m| self.embedding(m))?;
         let x = m.blocks(x, |m, i, x| self.block(m, &self.blocks[i], x))?;
         m.output(x, |m, x| {
-            let x = self.normed(m, "output_norm", x)?;
+            // Encoders may name the norm otherwise.
+            let name = if m.has("enc.output_norm.weight") { "enc.output_norm" } else { "output_norm" };
+            let x = self.normed(m, name, x)?;
             let logits = m.logits(x)?;
             let logits = scaled(m, self.logit_scale, logits)?;
             m.softcap(self.softcap, logits)

@@ -284,12 +284,15 @@ impl Recorder<'_> {
         self.biased("output", &[("output", n_vocab).into()], y)
     }
 
-    /// Records the pooling of a text's vectors, and the projections that may follow it.
+    /// Records the pooling of a text's vectors, and the projections or the classifier that may follow it.
     pub fn pool(&mut self, x: TensorId) -> Recorded {
         let mut x = x;
         if self.step.pooling == Some(Pooling::Mean) && self.step.rows > 1 {
             let row = self.op(GetRows { index: Index::First }, &[x])?;
             x = self.op(mean(self.cols(x)), &[row, x, x])?;
+        }
+        if let Some(classifier) = self.step.classifier {
+            return self.scores(classifier, x);
         }
         for name in ["dense_2", "dense_3"] {
             let weight = format!("{name}.weight");

@@ -16,6 +16,7 @@ mod attention;
 mod bert;
 mod budget;
 mod choose;
+mod classifier;
 mod decoder;
 mod dense;
 mod experts;
@@ -41,7 +42,6 @@ mod mamba;
 mod mamba2;
 mod mistral3;
 mod modern_bert;
-mod nomic_bert;
 mod olmo2;
 mod part;
 mod per_layer;
@@ -71,6 +71,7 @@ pub(crate) use state::ALIGNED;
 pub use state::{HISTORY, StateSpec};
 pub use weights::{Contents, Weight};
 
+use classifier::Classifier;
 use keys::Keys;
 use recorder::{Recorder, Step};
 use weights::Tensors;
@@ -118,7 +119,7 @@ trait Architecture: Debug {
 /// Reader of an architecture's hyperparameters.
 type Read = fn(&Keys<'_>) -> Result<Box<dyn Architecture>, ModelError>;
 
-/// Architectures with a page of their own, by their names in files. [`dense::FAMILIES`] share one.
+/// Architectures with a page of their own, by their names in files. Those of [`dense`] share one.
 const ARCHITECTURES: &[(&str, Read)] = &[
     ("gpt2", gpt2::read),
     ("llama", llama::read),
@@ -150,7 +151,8 @@ const ARCHITECTURES: &[(&str, Read)] = &[
 /// Readers of encoders: models with bidirectional attention, which do not generate text.
 const ENCODERS: &[(&str, Read)] = &[
     ("bert", bert::read),
-    ("nomic-bert", nomic_bert::read),
+    ("nomic-bert", bert::read),
+    ("jina-bert-v3", bert::read),
     ("modern-bert", modern_bert::read),
     ("gemma-embedding", gemma3::read),
 ];
@@ -221,6 +223,7 @@ pub struct Recipe {
     kv_cache: KvCache,
     causal: bool,
     pooling: Option<Pooling>,
+    classifier: Option<Classifier>,
     weights: Vec<Weight>,
     identifier: Identifier,
 }
@@ -233,7 +236,7 @@ impl Recipe {
     /// the model allows.
     pub fn new(gguf: &Gguf, n_ctx: Option<usize>) -> Result<Recipe, ModelError> {
         let found: &str = gguf.metadata.require("general.architecture")?;
-        let dense = || dense::FAMILIES.iter().map(|(name, _)| (*name, dense::read as Read));
+        let dense = || dense::FAMILIES.iter().chain(dense::ENCODERS).map(|(name, _)| (*name, dense::read as Read));
         let all = || ARCHITECTURES.iter().chain(ENCODERS).copied().chain(dense());
         let Some((name, read)) = all().find(|(name, _)| *name == found) else {
             // The list is short: without encoders, those that share a page, and variants with experts, which have the
@@ -245,15 +248,22 @@ impl Recipe {
             return Err(ModelError::Architecture { found: shown(found), supported });
         };
         let tensors = Tensors::new(gguf, name);
-        let keys = Keys { metadata: &gguf.metadata, tensors: &tensors, n_ctx };
+        let mut keys = Keys { metadata: &gguf.metadata, tensors: &tensors, n_ctx };
+        let mut encoders = ENCODERS.iter().map(|(name, _)| *name).chain(dense::ENCODERS.iter().map(|(name, _)| *name));
+        let encodes = encoders.any(|encoder| encoder == name);
+        if encodes && let (Some(asked), Some(most)) = (n_ctx, keys.get::<u32>("context_length")?) {
+            // Texts of encoders are read at once and do not go on: a larger limit is that of training.
+            keys.n_ctx = Some(asked.min(most as usize));
+        }
         let architecture = read(&keys)?;
-        let encodes = ENCODERS.iter().any(|(encoder, _)| *encoder == name);
         let causal = keys.get("attention.causal")?.unwrap_or(!encodes);
         let pooling = Pooling::read(&keys, encodes || !causal)?;
+        let classifier = Classifier::read(&keys)?;
         let stage = Stage::whole(architecture.sizes());
         let (kv_cache, weights) = (KvCache::default(), Vec::new());
         let identifier = Identifier::new(name, &gguf.metadata);
-        Recipe { architecture, tensors, stage, kv_cache, causal, pooling, weights, identifier }.with_listed_weights()
+        Recipe { architecture, tensors, stage, kv_cache, causal, pooling, classifier, weights, identifier }
+            .with_listed_weights()
     }
 
     fn with_listed_weights(self) -> Result<Recipe, ModelError> {
@@ -334,6 +344,23 @@ impl Recipe {
     /// Returns the pooling of an embedding model; nothing for a language model.
     pub fn pooling(&self) -> Option<Pooling> {
         self.pooling
+    }
+
+    /// Checks that the model makes one vector of a text, or scores if `scores`.
+    ///
+    /// *Errors*: it makes something else.
+    pub fn check_pooled(&self, scores: bool) -> Result<(), ModelError> {
+        let architecture = self.architecture();
+        match (self.pooling, scores) {
+            (None, _) => Err(ModelError::NoPooling { architecture }),
+            (Some(Pooling::Rank), false) => Err(ModelError::OnlyScores { architecture }),
+            (Some(Pooling::Rank), true) => Ok(()),
+            (Some(_), true) => Err(ModelError::NoClassifier { architecture }),
+            (Some(Pooling::None), false) => Err(ModelError::Options(
+                "this model makes a vector of each token, not of a text; load it with a pooling, such as mean".into(),
+            )),
+            (Some(_), false) => Ok(()),
+        }
     }
 
     /// Returns the usual head of the model's steps: that of an embedding or of a greedy token.
@@ -434,10 +461,29 @@ impl Recipe {
             (false, Some(_)) => return Err(ModelError::NoText { architecture: self.architecture() }),
             (true, Some(_)) | (false, None) => {}
         }
-        let (sizes, causal, pooling) = (self.sizes(), *causal, *pooling);
+        let (sizes, causal) = (self.sizes(), *causal);
+        let classifier = self.classifier.filter(|_| *pooling == Some(Pooling::Rank));
+        let pooling = match (*pooling, classifier) {
+            (Some(Pooling::Rank), None) => return Err(ModelError::NoClassifier { architecture: self.architecture() }),
+            (Some(Pooling::Rank), Some(classifier)) => Some(classifier.of),
+            (other, _) => other,
+        };
         let hidden = self.architecture.hidden();
         let kv_cache = *kv_cache;
-        let step = Step { tensors, sizes, stage, kv_cache, capacity, sequences, causal, pooling, rows, head, hidden };
+        let step = Step {
+            tensors,
+            sizes,
+            stage,
+            kv_cache,
+            capacity,
+            sequences,
+            causal,
+            pooling,
+            classifier,
+            rows,
+            head,
+            hidden,
+        };
         let mut recorder = Recorder::new(step);
         self.architecture.record(&mut recorder)?;
         Ok(recorder)

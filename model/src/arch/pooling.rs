@@ -17,11 +17,13 @@ pub enum Pooling {
     Cls,
     /// The last vector, which depends on all tokens if attention is causal.
     Last,
+    /// Scores of a classifier, which reads one of these.
+    Rank,
 }
 
 impl Pooling {
     /// All kinds, in the order of their numbers in files.
-    pub const ALL: [Pooling; 4] = [Pooling::None, Pooling::Mean, Pooling::Cls, Pooling::Last];
+    pub const ALL: [Pooling; 5] = [Pooling::None, Pooling::Mean, Pooling::Cls, Pooling::Last, Pooling::Rank];
 
     /// Returns the name in options and reports.
     pub const fn name(self) -> &'static str {
@@ -30,22 +32,22 @@ impl Pooling {
             Pooling::Mean => "mean",
             Pooling::Cls => "cls",
             Pooling::Last => "last",
+            Pooling::Rank => "rank",
         }
     }
 
     /// Reads the pooling of a file. Without an entry, an encoder does not pool, and a language model is not an
     /// embedding model.
     ///
-    /// *Errors*: an unknown kind, or one that does not give a vector.
+    /// *Errors*: an unknown kind.
     pub(super) fn read(keys: &Keys<'_>, makes_no_text: bool) -> Result<Option<Pooling>, ModelError> {
         let key = "pooling_type";
         match keys.get::<u32>(key)? {
             None | Some(0) => Ok(makes_no_text.then_some(Pooling::None)),
-            Some(1) => Ok(Some(Pooling::Mean)),
-            Some(2) => Ok(Some(Pooling::Cls)),
-            Some(3) => Ok(Some(Pooling::Last)),
-            Some(4) => Err(keys.wrong(key, "pooling of the kind rank scores pairs of texts, which is not supported")),
-            Some(other) => Err(keys.wrong(key, format!("a pooling of the kind {other} is not known"))),
+            Some(kind) => match Pooling::ALL.get(kind as usize) {
+                Some(pooling) => Ok(Some(*pooling)),
+                None => Err(keys.wrong(key, format!("a pooling of the kind {kind} is not known"))),
+            },
         }
     }
 }
@@ -55,7 +57,7 @@ impl FromStr for Pooling {
 
     fn from_str(text: &str) -> Result<Pooling, String> {
         let known = Pooling::ALL.into_iter().find(|pooling| pooling.name() == text);
-        known.ok_or_else(|| format!("a pooling of {text:?} is not known; choose none, mean, cls or last"))
+        known.ok_or_else(|| format!("a pooling of {text:?} is not known; choose none, mean, cls, last or rank"))
     }
 }
 

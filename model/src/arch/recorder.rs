@@ -5,6 +5,7 @@ use std::collections::HashMap;
 use backend_api::op::{GetRows, Index, Op};
 use backend_api::{DType, Error, Graph, Kind, TensorId, Update};
 
+use super::classifier::Classifier;
 use super::state::{ALIGNED, HISTORY, StateSpec};
 use super::weights::{Contents, Tensors, Weight};
 use super::{EMBEDDING, HIDDEN_IN, HIDDEN_OUT, Head, LOGITS, OutputRows, Pooling, Sizes, Stage};
@@ -29,6 +30,8 @@ pub(super) struct Step<'a> {
     pub causal: bool,
     /// Pooling of an embedding model.
     pub pooling: Option<Pooling>,
+    /// Classifier of the pooled vector, if its scores are wanted.
+    pub classifier: Option<Classifier>,
     pub rows: usize,
     pub head: Head,
     /// Width of the activations between stages.
@@ -154,7 +157,7 @@ impl<'a> Recorder<'a> {
         let Step { rows, head, sequences, pooling, .. } = self.step;
         let index = match pooling.filter(|_| head.embedding) {
             _ if rows == 1 || sequences > 1 => return Ok(x),
-            Some(Pooling::None | Pooling::Mean) => return Ok(x),
+            Some(Pooling::None | Pooling::Mean | Pooling::Rank) => return Ok(x),
             Some(Pooling::Cls) => Index::First,
             None if head.rows == OutputRows::All => return Ok(x),
             _ => Index::Last,

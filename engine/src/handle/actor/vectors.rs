@@ -1,7 +1,7 @@
 //! A request for embeddings, computed one text a turn.
 
 use futures_channel::oneshot::Sender;
-use model::{Embedder, ModelError, Pooling};
+use model::Embedder;
 
 use super::super::{Embed, Embedded, HandleError, Place};
 use super::block_on;
@@ -24,16 +24,12 @@ impl Vectors {
         told: Sender<Result<Embedded, HandleError>>,
         place: Place,
         engine: &Engine,
-        is_for_embeddings: bool,
     ) -> Option<Vectors> {
-        let Embed { texts, dimensions, normalize } = request;
-        let texts = if is_for_embeddings {
-            let n_vocab = engine.model().recipe().sizes().n_vocab;
-            texts.iter().map(|text| engine.prompter().tokens(text, n_vocab)).collect()
-        } else {
-            Err(ModelError::NoPooling { architecture: engine.model().recipe().architecture() }.into())
-        };
-        match texts {
+        let Embed { texts, dimensions, normalize, scores } = request;
+        let recipe = engine.model().recipe();
+        let tokens = |text| engine.prompter().tokens(text, recipe.sizes().n_vocab);
+        let pooled = recipe.check_pooled(scores).map_err(EngineError::from);
+        match pooled.and_then(|()| texts.iter().map(tokens).collect()) {
             Ok(texts) => Some(Vectors { told, texts, dimensions, normalize, vectors: Vec::new(), _place: place }),
             Err(error) => {
                 // The caller may be gone.
@@ -50,10 +46,6 @@ impl Vectors {
     /// Embeds the next text.
     pub fn turn(&mut self, engine: &Engine, embedder: &mut Embedder) -> Result<(), EngineError> {
         let Some(text) = self.texts.get(self.vectors.len()) else { return Ok(()) };
-        if embedder.pooling() == Pooling::None {
-            let why = "this model makes a vector of each token, not of a text; load it with a pooling, such as mean";
-            return Err(ModelError::Options(why.into()).into());
-        }
         let mut embedding = block_on(engine.embed(embedder, text))?;
         if let Some(width) = self.dimensions {
             embedding = embedding.shortened(width)?;

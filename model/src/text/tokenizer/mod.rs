@@ -10,6 +10,7 @@ mod char_bpe;
 mod eog;
 mod merges;
 mod normalize;
+mod pair;
 mod pattern;
 mod pre;
 mod special;
@@ -25,6 +26,7 @@ use std::sync::Arc;
 
 use bpe::Bpe;
 use char_bpe::CharBpe;
+use pair::Pair;
 use pre::Pre;
 use special::{Fragment, Specials};
 use spm::Spm;
@@ -156,6 +158,7 @@ pub struct Tokenizer {
     add_eos: bool,
     add_space_prefix: bool,
     clean_spaces: bool,
+    pair: Pair,
 }
 
 impl Tokenizer {
@@ -189,6 +192,7 @@ impl Tokenizer {
         // Phi-3's own tokenizer strips white space after special tokens, but GGUF does not have a key for that.
         let name = metadata.get::<&str>("general.name")?.unwrap_or_default().to_lowercase();
         let phi3 = name.contains("phi-3") || name.contains("phi3");
+        let (add_bos, add_eos) = (flag("add_bos_token", add_bos)?, flag("add_eos_token", false)?);
         let specials = Specials::new(&vocab, |text| phi3 && !matches!(text, "<unk>" | "<s>" | "<|endoftext|>"));
         Ok(Tokenizer {
             specials,
@@ -196,8 +200,9 @@ impl Tokenizer {
             bos,
             eos,
             eog,
-            add_bos: both || flag("add_bos_token", add_bos)?,
-            add_eos: both || flag("add_eos_token", false)?,
+            pair: Pair::from_metadata(metadata, algorithm, (bos, add_bos), (eos, add_eos))?,
+            add_bos: both || add_bos,
+            add_eos: both || add_eos,
             add_space_prefix: both || flag("add_space_prefix", algorithm == Algorithm::Spm)?,
             clean_spaces,
             vocab,
