@@ -476,6 +476,7 @@ fn webgpu_with_values(every: usize) {
 fn families_of_one_page() {
     for backend in [webgpu(None), webgl(backend_webgl::Layout::Packed, None)].into_iter().flatten() {
         common::families(&backend);
+        common::encoders(&backend);
     }
 }
 
@@ -484,6 +485,7 @@ fn families_of_one_page() {
 fn families_of_one_page_in_other_layouts() {
     for layout in [backend_webgl::Layout::R32f, backend_webgl::Layout::Bits] {
         webgl(layout, None).iter().for_each(common::families);
+        webgl(layout, None).iter().for_each(common::encoders);
     }
 }
 

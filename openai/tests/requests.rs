@@ -327,7 +327,7 @@ fn rows(page: &mut String, path: &str, table: Table) {
 /// those that have an effect.
 fn types() -> String {
     let tables = FIELDS.iter().map(|(_, table)| *table).collect::<Vec<_>>();
-    let [common, chat, text, embedding, message] = tables[..] else { panic!("other tables") };
+    let [common, chat, text, embedding, _, message] = tables[..] else { panic!("other tables") };
     let mut file = String::from("// Written by `UPDATE=1 cargo test -p anygpu-openai`.\n");
     for (name, tables) in
         [("CHAT", &[common, chat][..]), ("TEXT", &[common, text]), ("EMBEDDING", &[embedding]), ("MESSAGE", &[message])]

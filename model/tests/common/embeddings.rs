@@ -15,6 +15,21 @@ struct Fixture {
     tokens: Vec<u32>,
     embeddings: String,
     pooling: String,
+    /// Pairs of texts, with the tokens and scores of a reranker.
+    #[serde(default)]
+    rank_cases: Vec<RankCase>,
+}
+
+#[derive(serde::Deserialize)]
+struct RankCase {
+    query: String,
+    document: String,
+    tokens: Vec<u32>,
+    scores: Vec<f32>,
+}
+
+fn fixtures() -> Vec<Fixture> {
+    serde_json::from_slice(&models("fixtures/embeddings.json")).unwrap()
 }
 
 /// Loads a model on a backend, with the pooling of its file or another one.
@@ -38,21 +53,23 @@ fn apart(found: &[f32], expected: &[f32]) -> f64 {
 
 /// Compares a tiny model's embedding with llama.cpp's, with any contents in the unused rows, and with each pooling.
 pub fn embedding(name: &str, backend: &Rc<dyn Backend>) {
-    let manifest: Vec<Fixture> = serde_json::from_slice(&models("fixtures/embeddings.json")).unwrap();
-    let fixture = manifest.into_iter().find(|f| f.model == format!("{name}.gguf")).unwrap();
+    let fixture = fixtures().into_iter().find(|f| f.model == format!("{name}.gguf")).unwrap();
     let expected = floats(&models(&format!("fixtures/{}", fixture.embeddings)));
     let bytes = models(&format!("fixtures/{}", fixture.model));
     let tokens = &fixture.tokens[..];
 
     let mut padded = embedder(&bytes, fixture.n_ctx, None, backend);
+    let n_ctx = padded.model().recipe().sizes().n_ctx;
     assert_eq!(padded.pooling().name(), fixture.pooling);
     let found = embed(&mut padded, tokens);
-    let error = apart(&found.values, &expected);
+    // Scores are what they are; of vectors, only the direction counts.
+    let ranks = padded.pooling() == Pooling::Rank;
+    let error = if ranks { nmse(&found.values, &expected) } else { apart(&found.values, &expected) };
     println!("{name}: NMSE {error:.1e}");
     assert!(error <= 1e-6, "{name}: NMSE {error:.2e}");
 
     // The history keeps the tokens of a longer text, so the unused rows of the short one are computed from them.
-    let longer: Vec<u32> = tokens.iter().chain(tokens).rev().take(fixture.n_ctx).copied().collect();
+    let longer: Vec<u32> = tokens.iter().chain(tokens).rev().take(n_ctx).copied().collect();
     embed(&mut padded, &longer);
     let exact = embed(&mut embedder(&bytes, tokens.len(), None, backend), tokens);
     for (what, other) in [("after a longer text", embed(&mut padded, tokens)), ("in as many rows", exact)] {
@@ -63,8 +80,16 @@ pub fn embedding(name: &str, backend: &Rc<dyn Backend>) {
     let exact = embed(&mut embedder(&bytes, 1, None, backend), &tokens[..1]);
     assert!(nmse(&one.values, &exact.values) <= 1e-10, "{name}: a text of one token");
 
+    for RankCase { query, document, tokens, scores } in &fixture.rank_cases {
+        let tokenizer = Tokenizer::from_metadata(&Gguf::from_bytes(&bytes).unwrap().metadata).unwrap();
+        assert_eq!(&tokenizer.encode_pair(query, document), tokens, "{name}: {query:?} and {document:?}");
+        let error = nmse(&embed(&mut padded, tokens).values, scores);
+        assert!(error <= 1e-6, "{name}, {query:?} and {document:?}: NMSE {error:.2e}");
+    }
+
     let rows = embed(&mut embedder(&bytes, fixture.n_ctx, Some(Pooling::None), backend), tokens);
-    assert_eq!((rows.width, rows.vectors().len()), (found.width, tokens.len()), "{name}");
+    assert!(ranks || rows.width == found.width, "{name}");
+    assert_eq!(rows.vectors().len(), tokens.len(), "{name}");
     let all: Vec<&[f32]> = rows.vectors().collect();
     let mean: Vec<f32> =
         (0..rows.width).map(|i| all.iter().map(|row| row[i]).sum::<f32>() / all.len() as f32).collect();
@@ -77,10 +102,17 @@ pub fn embedding(name: &str, backend: &Rc<dyn Backend>) {
 
     let refused =
         |embedder: &mut Embedder, tokens: &[u32]| block_on(embedder.embed(tokens, &NativeHost::default())).unwrap_err();
-    let too_long = vec![1; fixture.n_ctx + 1];
+    let too_long = vec![1; n_ctx + 1];
     assert!(matches!(refused(&mut padded, &too_long), ModelError::ContextFull { .. }));
     assert!(matches!(refused(&mut padded, &[]), ModelError::EmptyPrompt));
     assert!(matches!(refused(&mut padded, &[1 << 30]), ModelError::Token { .. }));
+}
+
+/// Tests encoders and rerankers as [`embedding`] does, and the pairs of texts of the latter.
+pub fn encoders(backend: &Rc<dyn Backend>) {
+    let names: Vec<String> = fixtures().into_iter().map(|fixture| fixture.model.replace(".gguf", "")).collect();
+    let names = names.iter().filter(|name| name.starts_with("encoders/"));
+    assert!(names.map(|name| embedding(name, backend)).count() > 5);
 }
 
 /// The embedding of a text does not depend on the text before, even with recurrent states.

@@ -28,7 +28,7 @@ pub use again::again;
 pub use batch::{batch, compiled_ahead, drafts_beside, prompt_beside, prompt_rows_beside, requests_together, room};
 pub use chain::{back, chain, lost};
 pub use drafts::{drafts, drafts_by_model};
-pub use embeddings::{embedding, embedding_again, minilm};
+pub use embeddings::{embedding, embedding_again, encoders, minilm};
 pub use growing::growing;
 pub use saved::saved;
 pub use sequences::sequences;

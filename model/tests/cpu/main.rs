@@ -128,6 +128,12 @@ embeddings! {
 }
 
 #[test]
+fn encoders_and_rerankers() {
+    common::encoders(&cpu(false));
+    common::encoders(&cpu(true));
+}
+
+#[test]
 fn embeddings_of_one_text_after_another() {
     common::embedding_again("lfm2-tiny", &cpu(false));
     common::embedding_again("lfm2-tiny", &cpu(true));
