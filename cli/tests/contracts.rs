@@ -148,6 +148,27 @@ fn embed_gives_a_vector_or_several() {
 }
 
 #[test]
+fn rerank_puts_the_best_document_first() {
+    let file = fixture("encoders/rank-wpm-new.gguf");
+    let scores = json(&["embed", "--model", &file, "--tokens", "2,7,3", "--json"]);
+    assert_eq!((&scores["pooling"], scores["scores"].as_array().unwrap().len()), (&"rank".into(), 1));
+    let rank = |more: &[&str]| {
+        let ranked = json(&[&["rerank", "--model", &file, "--query", "the cat", "--json"], more].concat());
+        let result = |result: &Value| (result["index"].as_u64().unwrap(), result["relevance_score"].as_f64().unwrap());
+        ranked["results"].as_array().unwrap().iter().map(result).collect::<Vec<_>>()
+    };
+    let ranked = rank(&["--document", "mat", "--document", "the cat sat on the mat", "--document", "a lower mat"]);
+    assert!(ranked.is_sorted_by(|a, b| a.1 >= b.1) && ranked.len() == 3, "{ranked:?}");
+    let (_, known) = ranked.iter().find(|(index, _)| *index == 1).unwrap();
+    approx::assert_abs_diff_eq!(*known, -1.0560, epsilon = 1e-4);
+    assert_eq!(rank(&["--document", "mat", "--document", "the cat sat on the mat", "--top-n", "1"]).len(), 1);
+    let refused = anygpu(&["rerank", "--query", "a", "--document", "b"]);
+    assert!(!refused.status.success() && String::from_utf8(refused.stderr).unwrap().contains("gives no embeddings"));
+    let refused = anygpu(&["rerank", "--model", &fixture("bert-mean.gguf"), "--query", "a", "--document", "b"]);
+    assert!(!refused.status.success() && String::from_utf8(refused.stderr).unwrap().contains("no classifier"));
+}
+
+#[test]
 fn tokenize_and_detokenize_are_inverse() {
     let tokens = json(&["tokenize", "--text", "Once upon a time", "--json"]);
     assert_eq!(tokens["tokens"], reference("Once upon a time")["prompt_ids"]);

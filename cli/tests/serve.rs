@@ -288,6 +288,36 @@ fn vectors_come_as_numbers_and_as_bytes() {
     assert!(status == 400 && refused["error"]["message"].as_str().unwrap().contains("makes embeddings"), "{refused}");
 }
 
+#[test]
+fn documents_are_ranked_in_the_shapes_of_several_servers() {
+    let server = Server::new(&["--model", &fixture("encoders/rank-wpm-new")]);
+    let documents = json!(["a lower mat", "the cat sat on the mat", { "text": "mat" }]);
+    let ask = |path: &str, more: Value| {
+        let mut body = json!({ "query": "the cat" });
+        body.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        server.post(path, &body)
+    };
+    let (status, ranked) = ask("/v1/rerank", json!({ "documents": documents }));
+    let results = ranked["results"].as_array().unwrap();
+    let scores: Vec<f64> = results.iter().map(|result| result["relevance_score"].as_f64().unwrap()).collect();
+    assert!(status == 200 && scores.len() == 3 && scores.is_sorted_by(|a, b| a >= b), "{ranked}");
+    assert!(ranked["usage"]["total_tokens"].as_u64().unwrap() > 9 && ranked["object"] == "list", "{ranked}");
+    let (_, best) = ask("/rerank", json!({ "documents": documents, "top_n": 1, "return_documents": true }));
+    assert_eq!(best["results"].as_array().unwrap().len(), 1);
+    assert!(best["results"][0]["document"]["text"].is_string() && best["results"][0]["index"] == results[0]["index"]);
+    let (_, bare) = ask("/reranking", json!({ "texts": documents, "return_text": true }));
+    assert!(bare[0]["score"].as_f64().unwrap() == scores[0] && bare[0]["text"].is_string(), "{bare}");
+    assert_eq!(ask("/v1/reranking", json!({ "documents": [] })).1["results"], json!([]));
+    for wrong in [json!({}), json!({ "documents": [1] }), json!({ "documents": "a" }), json!({ "query": 1 })] {
+        assert_eq!(ask("/v1/rerank", wrong).0, 400);
+    }
+    let (status, refused) = server.post("/v1/embeddings", &json!({ "input": "a" }));
+    assert!(status == 400 && refused["error"]["message"].as_str().unwrap().contains("ask it to rerank"), "{refused}");
+    let server = Server::new(&["--model", &fixture("bert-mean")]);
+    let (status, refused) = server.post("/v1/rerank", &json!({ "query": "a", "documents": ["b"] }));
+    assert!(status == 400 && refused["error"]["message"].as_str().unwrap().contains("no classifier"), "{refused}");
+}
+
 /// Returns a request for a text that would take hours.
 fn endless() -> String {
     json!({ "prompt": "One", "stream": true, "max_tokens": 100_000_000, "overflow": "shift", "ignore_eos": true })

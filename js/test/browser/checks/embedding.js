@@ -39,6 +39,29 @@ export default {
     }
   },
 
+  "documents are ranked as llama.cpp ranks them": async () => {
+    const known = await (await fetch("/files/embeddings.json")).json();
+    const name = "encoders/rank-wpm-new.gguf";
+    const { rank_cases: cases } = known.find(({ model }) => model === name);
+    const engine = await load(`/files/${name}`, { nCtx: 32 });
+    try {
+      equal(engine.info.pooling, "rank", "the pooling");
+      for (const { query, document, tokens, scores } of cases) {
+        const { results, usage } = await engine.rerank({ query, documents: ["mat", { text: document }], return_documents: true });
+        assert(results[0].relevance_score >= results[1].relevance_score, "the best is not the first");
+        const found = results.find(({ index }) => index === 1);
+        equal(found.document.text, document, "the document");
+        assert(usage.prompt_tokens > tokens.length, `the tokens are ${usage.prompt_tokens}`);
+        assert(Math.abs(found.relevance_score - scores[0]) < 1e-4, `the score is ${found.relevance_score}, not ${scores[0]}`);
+      }
+      equal((await engine.rerank({ query: "a", documents: [] })).results.length, 0, "results of nothing");
+      await rejection(engine.rerank({ query: "a" }), errors.OptionsError);
+      await rejection(engine.embeddings.create({ input: "a" }), errors.OptionsError);
+    } finally {
+      await engine.dispose();
+    }
+  },
+
   "a language model makes no embeddings unless it is told how": async () => {
     const engine = await load();
     await rejection(engine.embeddings.create({ input: "a" }), errors.OptionsError);
