@@ -174,7 +174,7 @@ mod tests {
         let q = graph.input("q", &[2, 4 * 16], DType::F32).unwrap();
         let [k, v] = ["k", "v"].map(|name| graph.state(name, &[1000, 2 * 16], DType::F32).unwrap());
         let masking = Masking { causal: true, cached: true, ..Masking::default() };
-        let op = Attention { n_head: 4, n_head_kv: 2, scale: 1.0, softcap: 0.0, masking, sinks: false };
+        let op = Attention { n_head: 4, n_head_kv: 2, scale: 1.0, softcap: 0.0, max_bias: 0.0, masking, sinks: false };
         let y = graph.push(op, &[q, k, v]).unwrap();
         graph.output(y, "y").unwrap();
         let cost = cost_of(&graph);

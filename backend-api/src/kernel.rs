@@ -240,7 +240,7 @@ mod tests {
         let [k, v] = ["k", "v"].map(|name| graph.state(name, &[1000, 32], DType::F32).unwrap());
         let k = graph.push(Append { at: At::Position }, &[k, row]).unwrap();
         let masking = Masking { causal: true, cached: true, window: 50, ..Masking::default() };
-        let op = Attention { n_head: 4, n_head_kv: 2, scale: 1.0, softcap: 0.0, masking, sinks: false };
+        let op = Attention { n_head: 4, n_head_kv: 2, scale: 1.0, softcap: 0.0, max_bias: 0.0, masking, sinks: false };
         let attended = graph.push(op, &[q, k, v]).unwrap();
         graph.output(attended, "attended").unwrap();
         let covers = cover(&graph, &[], &|_, _| Ok(())).unwrap();
@@ -288,7 +288,7 @@ mod tests {
         let [k, v] = ["k", "v"].map(|name| graph.state(name, &[100, 32], DType::F32).unwrap());
         let w = graph.weight("w", &[64, 64], DType::Packed(Format::Q4_0)).unwrap();
         let masking = Masking { causal: true, cached: true, ..Masking::default() };
-        let op = Attention { n_head: 4, n_head_kv: 2, scale: 1.0, softcap: 0.0, masking, sinks: false };
+        let op = Attention { n_head: 4, n_head_kv: 2, scale: 1.0, softcap: 0.0, max_bias: 0.0, masking, sinks: false };
         let attended = graph.push(op, &[q, k, v]).unwrap();
         let y = graph.push(MatMul, &[attended, w]).unwrap();
         graph.output(y, "y").unwrap();

@@ -101,6 +101,14 @@ vec4 products(int query, int head, int key, int last) {
 //!end
 }
 
+//!if SLOPES
+// What each position between a query and a key takes from their score.
+float slope_of(int head) {
+    float at = float(head);
+    return exp2(slope_ratio * (at < slope_heads ? at + 1.0 : at - slope_heads + 0.5));
+}
+
+//!end
 vec4 value(int row, int col) {
     int query = row / heads;
     int head = row - query * heads;
@@ -109,6 +117,9 @@ vec4 value(int row, int col) {
     visible(query, queries, out_cols, start, end);
     if (col >= end || col + LANES <= start) return vec4(0.0);
     vec4 score = cap(scale * products(query, head, col, end - 1));
+//!if SLOPES
+    score -= slope_of(head) * abs(float(place_of(query, queries, out_cols) - col) - vec4(0.0, 1.0, 2.0, 3.0));
+//!end
 //!if EXPLICIT
     score = max(score + lanes(src_mask, out_cols, head * mask_rows + query, col), vec4(LOWEST));
 //!end

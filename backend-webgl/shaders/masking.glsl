@@ -3,9 +3,14 @@
 //!function unary_tanh
 const float LOWEST = -3.0e38;
 
+// The place of query row i of m among n keys.
+int place_of(int i, int m, int n) {
+    return cached != 0 ? int(step_position) + i : max(n + i - m, 0);
+}
+
 void visible(int i, int m, int n, out int start, out int end) {
     end = cached != 0 ? min(int(step_position) + int(step_rows), n) : n;
-    int at = cached != 0 ? int(step_position) + i : max(n + i - m, 0);
+    int at = place_of(i, m, n);
     int before = causal != 0 ? window - 1 : window / 2;
     if (causal != 0) end = min(end, at + 1);
     else if (window > 0) end = min(end, at + before + 1);

@@ -246,7 +246,8 @@ fn llama_block(graph: &mut Graph, x: TensorId, d: usize, n_ctx: usize) -> Tensor
     let projected = Linear { norm, ..Linear::PLAIN }.record(graph, &[x, gamma, wqkv]).unwrap()[0];
     let qkv = QkvAppend { n_head: h, n_head_kv: g, head_dim: hd, norm: None, rope: Some((hd, RopeMode::Normal)) };
     let masking = Masking { causal: true, cached: true, ..Masking::default() };
-    let attention = Attention { n_head: h, n_head_kv: g, scale: 0.25, softcap: 0.0, masking, sinks: false };
+    let attention =
+        Attention { n_head: h, n_head_kv: g, scale: 0.25, softcap: 0.0, max_bias: 0.0, masking, sinks: false };
     let op = SelfAttention { project: None, qkv, attention };
     let heads = op.record(graph, &[projected, table, k, v]).unwrap()[0];
     let wo = graph.weight("o", &[d, h * hd], q4).unwrap();

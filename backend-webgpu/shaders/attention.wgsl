@@ -3,7 +3,7 @@
 // numbers where heads allow it, so that more parts are summed at a time.
 //!include lib/keys.wgsl
 //!include lib/reduce.wgsl
-//!include lib/masking.wgsl
+//!include lib/slopes.wgsl
 
 const LOWEST: f32 = -3.4028234e38;
 const PARTS: u32 = WG / CHANNELS;
@@ -40,6 +40,10 @@ fn main(
 //!end
     workgroupBarrier();
     let range = visible(row);
+//!if SLOPES
+    let slope = slope_of(head);
+    let place = f32(place_of(row));
+//!end
     let before = before_sequence(row, p.n);
     let channel = lane % CHANNELS;
     let part = lane / CHANNELS;
@@ -68,6 +72,9 @@ fn main(
             }
 //!end
             score = capped(p.scale * product);
+//!if SLOPES
+            score -= slope * abs(f32(key) - place);
+//!end
 //!if EXPLICIT
             score = max(score + mask[(head * p.mask_rows + row) * p.n + key], HIDDEN);
 //!end

@@ -4,6 +4,7 @@
 //!include lib/keys.wgsl
 //!include lib/reduce.wgsl
 //!include lib/splits.wgsl
+//!include lib/slopes.wgsl
 
 const RUNS: u32 = WG / CHANNELS;
 const ROUNDS: u32 = SPLIT_KEYS / RUNS;
@@ -41,6 +42,10 @@ fn score_part(lane: u32, query: u32, head: u32, split: u32, all: vec2<u32>) {
     var sums: array<vec4<f32>, PER>;
     var highest = LOWEST;
     var total = 0.0;
+//!if SLOPES
+    let slope = slope_of(head);
+    let place = f32(place_of(query));
+//!end
     let own_key = lane / SHARE;
     let share = lane % SHARE;
     for (var first = start; first < end; first += SPLIT_KEYS) {
@@ -61,7 +66,11 @@ fn score_part(lane: u32, query: u32, head: u32, split: u32, all: vec2<u32>) {
                 score += scores[own_key * SHARE + i];
             }
         }
-        score = select(LOWEST, capped(p.scale * score), key < end);
+        score = capped(p.scale * score);
+//!if SLOPES
+        score -= slope * abs(place - f32(key));
+//!end
+        score = select(LOWEST, score, key < end);
 //!if EARLY
         // Values do not wait for the weights.
         var early = array<vec4<f32>, ROUNDS>();

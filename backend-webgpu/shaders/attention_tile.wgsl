@@ -3,7 +3,7 @@
 // weights, which the workgroup's memory passes on to the sums of values, 32 keys and 64 channels at a time.
 //!include lib/dots.wgsl
 //!include lib/keys.wgsl
-//!include lib/masking.wgsl
+//!include lib/slopes.wgsl
 
 const LOWEST: f32 = -3.4028234e38;
 // Vectors of four of a query, in parts of 8.
@@ -38,12 +38,16 @@ fn bring(lane: u32, c: u32, head: u32, kv_head: u32, m0: u32, first: u32, last: 
 }
 
 // The scores of query row and four neighbouring keys; hidden ones are the lowest.
-fn masked_scores(products: vec4<f32>, range: vec2<u32>, key: u32) -> vec4<f32> {
+fn masked_scores(products: vec4<f32>, head: u32, row: u32, key: u32) -> vec4<f32> {
+    let range = visible(row);
     let keys = vec4<u32>(key) + vec4<u32>(0u, 1u, 2u, 3u);
     let seen = (keys >= vec4<u32>(range.x)) & (keys < vec4<u32>(range.y));
-    let scores = vec4<f32>(
+    var scores = vec4<f32>(
         capped(p.scale * products.x), capped(p.scale * products.y),
         capped(p.scale * products.z), capped(p.scale * products.w));
+//!if SLOPES
+    scores -= slope_of(head) * abs(f32(place_of(row)) - vec4<f32>(keys));
+//!end
     return select(vec4<f32>(LOWEST), scores, seen);
 }
 
@@ -121,14 +125,18 @@ fn main(
             }
             workgroupBarrier();
         }
+//!if SLOPES
+        {
+//!else
         // All queries see all of most tiles.
         if (p.softcap == 0.0 && first >= latest_start && first + 64u <= earliest_end) {
 //!each ROW 8
             scores[ROW] *= p.scale;
 //!end
         } else {
+//!end
 //!each ROW 8
-            scores[ROW] = masked_scores(scores[ROW], visible(m0 + ty + 8u * ROW), first + 4u * tx);
+            scores[ROW] = masked_scores(scores[ROW], head, m0 + ty + 8u * ROW, first + 4u * tx);
 //!end
         }
         // What this invocation found of its rows; the sixteen of a row lie beside each other.

@@ -23,7 +23,7 @@ files! {
     "rope", "route", "rows_bytes", "rows_ready", "sample", "short_conv", "softmax", "ssm_scan", "top_k", "weighted_sum",
     "conv2d", "im2col", "resize", "solve_triangular",
     "lib/best", "lib/bytes", "lib/decode", "lib/dot16", "lib/dots", "lib/drawn", "lib/epilogue", "lib/experts", "lib/few", "lib/finite", "lib/group", "lib/index", "lib/join", "lib/keys", "lib/lanes", "lib/masking",
-    "lib/parts", "lib/place", "lib/position", "lib/products", "lib/put", "lib/ready", "lib/reduce", "lib/rotate", "lib/row", "lib/rows", "lib/rows32", "lib/splits", "lib/step", "lib/sum", "lib/tile_float",
+    "lib/parts", "lib/place", "lib/position", "lib/products", "lib/put", "lib/ready", "lib/reduce", "lib/rotate", "lib/row", "lib/rows", "lib/rows32", "lib/slopes", "lib/splits", "lib/step", "lib/sum", "lib/tile_float",
     "lib/together", "lib/walk",
     "codec/levels", "format/dense", "format/entries", "format/floats", "format/grid", "format/levels", "format/linear", "format/packed", "format/quads", "format/digits", "format/scales", "format/trits", "format/whole",
     "integer/grid", "integer/levels", "integer/linear", "integer/trits",

@@ -106,15 +106,35 @@ pub(super) fn cases() -> Vec<Case> {
     ];
     let sinks = rows.iter().chain(halves).filter(|row| of_sinks.contains(&row.0) || row.0.starts_with("halves, p"));
     let sinks = sinks.map(|row| (row, [row.0.starts_with("halves").then_some(Codec::F16); 2], "sinks", true));
+    // Biases by distance; heads of all numbers, and slopes that none has as its usual ones.
+    let of_slopes = |name: &str| {
+        let others =
+            ["plain", "window around, odd", "window around, all keys", "softcap", "mask that hides rows, cached"];
+        of_sinks.contains(&name) || others.contains(&name) || name.starts_with("tiles") || name.starts_with("halves, p")
+    };
+    let slopes = rows.iter().chain(halves).filter(|row| of_slopes(row.0));
+    let slopes = slopes.map(|row| (row, [row.0.starts_with("halves").then_some(Codec::F16); 2], "slopes", false));
+    let both = rows.iter().filter(|row| ["decode", "tiles, continued"].contains(&row.0));
+    let both = both.map(|row| (row, [None; 2], "sinks and slopes", true));
     let plain = plain.map(|(row, codec)| (row, [codec; 2], "", false));
     let all = all.map(|(row, codec, name)| (row, [codec; 2], name, false));
     plain
         .chain(all)
         .chain(mixed)
         .chain(sinks)
+        .chain(slopes)
+        .chain(both)
         .map(|(&(name, masking, softcap, m, n, h, g, d, dv, step), codecs, prefix, sinks)| {
             let name = if prefix.is_empty() { name.to_owned() } else { format!("{prefix}, {name}") };
-            let op = Attention { n_head: h, n_head_kv: g, scale: 1.0 / (d as f32).sqrt(), softcap, masking, sinks };
+            let max_bias = if !prefix.ends_with("slopes") {
+                0.0
+            } else if h == 2 {
+                2.5
+            } else {
+                8.0
+            };
+            let scale = 1.0 / (d as f32).sqrt();
+            let op = Attention { n_head: h, n_head_kv: g, scale, softcap, max_bias, masking, sinks };
             Case::new(op, &name, step, |o| {
                 let mut inputs = vec![o.filled(&[m, h * d], Fill::Uniform(-2.0, 2.0))];
                 inputs.extend([o.keys(codecs[0], &[n, g * d]), o.keys(codecs[1], &[n, g * dv])]);

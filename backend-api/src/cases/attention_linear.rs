@@ -30,28 +30,29 @@ pub(super) fn cases() -> Vec<Case> {
         ("halves, long", cached, 0.0, [1, 1300], [3, 1, 64], q8, 40, [false, true], at(1280, 1)),
         ("halves, prefill", cached, 0.0, [5, 48], [4, 2, 16], q8, 24, [false, true], at(17, 5)),
     ];
-    let case = |&(name, masking, softcap, [m, n], [h, g, d], format, out, [bias, residual], step): &Row,
-                codec,
-                sinks| {
-        let attention = Attention { n_head: h, n_head_kv: g, scale: 1.0 / (d as f32).sqrt(), softcap, masking, sinks };
-        let linear = Linear { bias, residual, ..Linear::PLAIN };
-        Case::new(AttentionLinear { attention, linear }, name, step, |o| {
-            let mut list = vec![o.filled(&[m, h * d], Fill::Uniform(-2.0, 2.0))];
-            list.extend([(); 2].map(|()| o.keys(codec, &[n, g * d])));
-            if masking.explicit {
-                list.push(o.filled(&[m, n], Fill::Mask));
-            }
-            list.extend(sinks.then(|| o.filled(&[h], Fill::Uniform(-1.0, 3.0))));
-            list.push(o.packed(format, out, h * d));
-            if bias {
-                list.push(o.weight(&[out]));
-            }
-            if residual {
-                list.push(o.input(&[m, out]));
-            }
-            list
-        })
-    };
+    let case =
+        |&(name, masking, softcap, [m, n], [h, g, d], format, out, [bias, residual], step): &Row, codec, sinks| {
+            let max_bias = if name.starts_with("slopes") { 8.0 } else { 0.0 };
+            let scale = 1.0 / (d as f32).sqrt();
+            let attention = Attention { n_head: h, n_head_kv: g, scale, softcap, max_bias, masking, sinks };
+            let linear = Linear { bias, residual, ..Linear::PLAIN };
+            Case::new(AttentionLinear { attention, linear }, name, step, |o| {
+                let mut list = vec![o.filled(&[m, h * d], Fill::Uniform(-2.0, 2.0))];
+                list.extend([(); 2].map(|()| o.keys(codec, &[n, g * d])));
+                if masking.explicit {
+                    list.push(o.filled(&[m, n], Fill::Mask));
+                }
+                list.extend(sinks.then(|| o.filled(&[h], Fill::Uniform(-1.0, 3.0))));
+                list.push(o.packed(format, out, h * d));
+                if bias {
+                    list.push(o.weight(&[out]));
+                }
+                if residual {
+                    list.push(o.input(&[m, out]));
+                }
+                list
+            })
+        };
     let with_sinks: &[Row] = &[
         ("sinks, first token", cached, 0.0, [1, 48], [9, 3, 64], q4, 96, [true, true], at(0, 1)),
         ("sinks, long", cached, 0.0, [1, 1300], [3, 1, 64], q8, 40, [true, true], at(1280, 1)),
@@ -59,7 +60,13 @@ pub(super) fn cases() -> Vec<Case> {
         ("sinks, wide", cached, 0.0, [1, 70], [64, 8, 64], q8, 16, [false, true], at(66, 1)),
         ("sinks, prefill", cached, 0.0, [5, 48], [4, 2, 16], q8, 24, [false, true], at(17, 5)),
     ];
-    let plain = rows.iter().map(|row| case(row, None, false));
+    let with_slopes: &[Row] = &[
+        ("slopes, decode", cached, 0.0, [1, 48], [9, 3, 64], q4, 96, [false, true], at(20, 1)),
+        ("slopes, long", cached, 0.0, [1, 1300], [3, 1, 64], q8, 40, [true, true], at(1280, 1)),
+        ("slopes, window", window, 5.0, [1, 400], [4, 2, 16], q8, 33, [false, false], at(333, 1)),
+        ("slopes, prefill", cached, 0.0, [5, 48], [4, 2, 16], q8, 24, [false, true], at(17, 5)),
+    ];
+    let plain = rows.iter().chain(with_slopes).map(|row| case(row, None, false));
     let halves = halves.iter().map(|row| case(row, Some(Codec::F16), false));
     let sinks = with_sinks.iter().map(|row| case(row, None, true));
     // Rows of which each is to be rounded as if it were the only one.
@@ -67,6 +74,7 @@ pub(super) fn cases() -> Vec<Case> {
         ("few", cached, 0.0, [4, 48], [9, 3, 64], q4, 96, [false, true], at(20, 4)),
         ("few, window", window, 0.0, [8, 400], [3, 1, 40], Format::F32, 24, [true, true], at(333, 8)),
         ("few, long", cached, 5.0, [2, 1300], [3, 1, 64], q8, 40, [false, false], at(1280, 2)),
+        ("slopes, few", cached, 0.0, [3, 200], [6, 3, 16], q8, 24, [false, true], at(150, 3)),
         ("many", cached, 0.0, [12, 48], [9, 3, 64], q4, 96, [true, true], at(20, 12)),
     ];
     let with = [(None, false), (Some(Codec::F16), true)];

@@ -64,6 +64,8 @@ pub(super) fn cases() -> Vec<Case> {
         lists.into_iter().flat_map(|(rows, codec, norm)| rows.iter().map(move |row| (row, codec, norm, "", false)));
     let sinks = [&rows[0], &rows[6], &rows[9], &rows[10], &normed[0]];
     let sinks = sinks.into_iter().map(|row| (row, None, None, "sinks", true));
+    let slopes = [&rows[0], &rows[6], &rows[7], &rows[9], &rows[10], &normed[0]];
+    let slopes = slopes.into_iter().map(|row| (row, None, None, "slopes", false));
     let coded: &[Row] = &[
         ("decode", None, [1, 9, 3, 64], normal(64), 0, StepParams::at(20, 1)),
         ("no rope", None, [1, 8, 8, 64], None, 0, StepParams::at(33, 1)),
@@ -75,14 +77,16 @@ pub(super) fn cases() -> Vec<Case> {
         .flat_map(|codec| coded.iter().map(move |row| (row, Some(*codec), None, codec.spec().name, false)));
     all.chain(coded)
         .chain(sinks)
+        .chain(slopes)
         .map(|(&(name, project, [t, n_head, n_head_kv, head_dim], rope, window, step), codec, norm, prefix, sinks)| {
             let name = if prefix.is_empty() { name.to_owned() } else { format!("{prefix}, {name}") };
             let masking = Masking { causal: true, cached: true, window, ..Masking::default() };
             let scale = 1.0 / (head_dim as f32).sqrt();
+            let max_bias = if prefix == "slopes" { 8.0 } else { 0.0 };
             let op = SelfAttention {
                 project: project.map(|(_, linear)| linear),
                 qkv: QkvAppend { n_head, n_head_kv, head_dim, norm, rope },
-                attention: Attention { n_head, n_head_kv, scale, softcap: 0.0, masking, sinks },
+                attention: Attention { n_head, n_head_kv, scale, softcap: 0.0, max_bias, masking, sinks },
             };
             Case::new(op, name, step, |o| {
                 let width = (n_head + 2 * n_head_kv) * head_dim;

@@ -73,6 +73,9 @@ impl Lowering<'_> {
             first = first.define("EXPLICIT", "").int("mask_rows", op.mask_rows(self.inputs));
             first = first.input("src_mask", 3, self.input(3)?);
         }
+        if let Some((heads, ratio)) = op.slopes() {
+            first = first.define("SLOPES", "").float("slope_heads", heads as f32).float("slope_ratio", ratio);
+        }
         if let Some((n_dims, mode, table)) = queries.rope {
             first = self.rope_table(first, n_dims, mode, table)?.define_if(n_dims < d, "ROPE_PART");
         }

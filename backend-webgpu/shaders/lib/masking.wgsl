@@ -13,12 +13,19 @@ fn capped(score: f32) -> f32 {
     return score;
 }
 
+// The place of query row i of p.m among the p.n keys.
+fn place_of(i: u32) -> u32 {
+    if (p.cached != 0u) {
+        return position_of(i);
+    }
+    return max(p.n + i, p.m) - p.m;
+}
+
 // The half-open range of the p.n keys that query row i of p.m may see.
 fn visible(i: u32) -> vec2<u32> {
     var filled = p.n;
-    var at = max(p.n + i, p.m) - p.m;
+    let at = place_of(i);
     if (p.cached != 0u) {
-        at = position_of(i);
 //!if SEQUENCES
         filled = min(at + 1u, p.n);
 //!else

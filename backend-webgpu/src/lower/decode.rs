@@ -2,7 +2,7 @@
 //! whose keys are cut into parts, joined by the projection that follows.
 
 use super::linear::{Batch, CHUNK, ROW_AT, Share, Source, lower, normed, of_ready, ready, ready_quads, staged};
-use super::rowwise::{masked, sunk};
+use super::rowwise::{masked, sloped, sunk};
 use super::tokens::put;
 use super::{Node, grid, literal};
 use crate::kernel::{Kernel, MAX_BINDINGS, Operand, quads_type, row_type, written_together};
@@ -169,7 +169,7 @@ impl Parts<'_> {
             .word("CHANNELS", literal(channels))
             .word("PER", literal(self.values.div_ceil(channels)))
             .u("n_head_kv", self.attention.n_head_kv);
-        let mut kernel = self.common(kernel);
+        let mut kernel = sloped(self.common(kernel), self.attention);
         for (index, name) in ["q", "k", "v"].into_iter().enumerate() {
             kernel = kernel.bind(name, quads_type(node.inputs[index]), Operand::Input(index), node.inputs[index]);
         }

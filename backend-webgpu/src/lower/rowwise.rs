@@ -5,7 +5,7 @@ use super::recurrent::views;
 use super::{Node, grid};
 use crate::kernel::Kernel;
 use backend_api::form::NormGate;
-use backend_api::op::{Masking, Norm, NormKind, Softmax};
+use backend_api::op::{Attention, Masking, Norm, NormKind, Softmax};
 
 type Kernels = Result<Vec<Kernel>, String>;
 
@@ -20,6 +20,14 @@ pub fn masked(kernel: Kernel, masking: &Masking, scale: f32, softcap: f32, m: us
         .u("cached", usize::from(masking.cached))
         .f("scale", scale)
         .f("softcap", softcap)
+}
+
+/// Adds the slopes of attention, if there are any.
+pub fn sloped(kernel: Kernel, attention: &Attention) -> Kernel {
+    match attention.slopes() {
+        Some((heads, ratio)) => kernel.flag("SLOPES", true).f("slope_heads", heads as f32).f("slope_ratio", ratio),
+        None => kernel,
+    }
 }
 
 /// Binds the sinks of attention or softmax, if there are any.

@@ -1,6 +1,6 @@
 //! Operators that know tokens: positions, caches and attention.
 
-use super::rowwise::{masked, sunk};
+use super::rowwise::{masked, sloped, sunk};
 use super::{Node, grid, literal};
 use crate::kernel::{Kernel, Operand, quads_type, row_type, written_together};
 use backend_api::form::{QkNorm, QkvAppend};
@@ -170,7 +170,7 @@ pub fn attention(op: &Attention, node: &Node<'_>) -> Kernels {
         .word("VALUES", literal(values))
         .u("n_head", op.n_head)
         .u("n_head_kv", op.n_head_kv);
-    let kernel = masked(kernel, &op.masking, op.scale, op.softcap, m, n);
+    let kernel = sloped(masked(kernel, &op.masking, op.scale, op.softcap, m, n), op);
     let kernel = kernel.bind("q", row_type(d), Operand::Input(0), q).bind("k", keys(k, d), Operand::Input(1), k);
     let mut kernel = kernel.bind("v", keys(v, dv), Operand::Input(2), v);
     if op.masking.explicit {

@@ -25,6 +25,8 @@ pub(super) struct Attention {
     pub scale: f32,
     /// Soft cap of the scores; 0 = none.
     pub softcap: f32,
+    /// Exponent of the slopes of linear biases (ALiBi); 0 = no biases.
+    pub max_bias: f32,
     /// Sliding window: positions that a query sees back, including itself, or around itself if attention is not causal;
     /// 0 = all.
     pub window: u32,
@@ -64,6 +66,7 @@ impl Attention {
             head_dim: sizes.head_dim,
             scale: 1.0 / (sizes.head_dim as f32).sqrt(),
             softcap: 0.0,
+            max_bias: 0.0,
             window: 0,
             qk_norm: None,
             norm_rows: false,
@@ -152,6 +155,7 @@ impl Recorder<'_> {
             n_head_kv: a.heads_kv,
             scale: a.scale,
             softcap: a.softcap,
+            max_bias: a.max_bias,
             masking: Masking { causal: self.step.causal, cached: true, window: a.window, ..Masking::default() },
             sinks: a.sinks,
         };

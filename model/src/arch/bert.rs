@@ -23,6 +23,8 @@ enum Positions {
     Learned,
     /// By rotated halves of queries and keys.
     Rotary,
+    /// By scores that distance lowers.
+    Slopes,
 }
 
 /// Positions of a family, and the gate of its feed-forward layer, if it has one.
@@ -32,8 +34,12 @@ type Family = (&'static str, Positions, Option<GluKind>);
 const FAMILIES: &[Family] = &[
     ("bert", Positions::Learned, None),
     ("nomic-bert", Positions::Rotary, Some(GluKind::Swiglu)),
+    ("jina-bert-v2", Positions::Slopes, Some(GluKind::GegluTanh)),
     ("jina-bert-v3", Positions::Rotary, None),
 ];
+
+/// Exponent of the slopes, which files do not name.
+const MAX_BIAS: f32 = 8.0;
 
 #[derive(Debug)]
 struct Bert {
@@ -51,14 +57,22 @@ pub(super) fn read(keys: &Keys<'_>) -> Result<Box<dyn Architecture>, ModelError>
     };
     let (sizes, norm) = (keys.sizes()?, keys.layer_norm()?);
     let n_ff = keys.size("feed_forward_length", MAX_WIDTH, None)?;
-    let rope = match positions {
-        Positions::Rotary => Some(Rope::read(keys, &sizes, RopeMode::Neox)?),
-        Positions::Learned => None,
-    };
-    let attention = Attention { rope, ..Attention::new(&sizes) };
+    let mut attention = Attention::new(&sizes);
+    match positions {
+        Positions::Learned => {}
+        Positions::Rotary => attention.rope = Some(Rope::read(keys, &sizes, RopeMode::Neox)?),
+        Positions::Slopes => attention.max_bias = MAX_BIAS,
+    }
+    if keys.tensors.find("blk.0.attn_q_norm.weight").is_some() {
+        (attention.qk_norm, attention.norm_rows) = (Some(norm), true);
+    }
+    let has_gate = positions != Positions::Slopes || keys.tensors.find("blk.0.ffn_gate.weight").is_some();
+    // A family's files may have the gate in the matrix of the layer's input, or none.
+    let rows = keys.tensors.find("blk.0.ffn_up.weight").and_then(|tensor| tensor.shape.first().copied());
     let feed_forward = match gate {
-        Some(gate) => FeedForward::Glu(gate, n_ff),
-        None => FeedForward::Plain(UnaryKind::GeluTanh, n_ff),
+        Some(gate) if has_gate => FeedForward::Glu(gate, n_ff),
+        Some(gate) if rows == Some(2 * n_ff) => FeedForward::Fused(gate, n_ff),
+        _ => FeedForward::Plain(UnaryKind::GeluTanh, n_ff),
     };
     Ok(Box::new(Bert { sizes, norm, positions, attention, feed_forward }))
 }
@@ -81,10 +95,15 @@ impl Architecture for Bert {
         })?;
         let x = m.blocks(x, |m, _, x| {
             let a = m.attention(attention, x)?;
-            let [a, x] = m.wanted([a, x])?;
+            let [a, input] = m.wanted([a, x])?;
             let a = m.linear("attn_output", *n_embd, a)?;
-            let x = m.add(a, x)?;
-            let x = m.norm("attn_output_norm", *norm, x)?;
+            let sum = m.add(a, input)?;
+            let mut x = m.norm("attn_output_norm", *norm, sum)?;
+            if m.has("attn_norm_2.weight") {
+                // The block's input comes in once more.
+                x = m.add(x, input)?;
+                x = m.norm("attn_norm_2", *norm, x)?;
+            }
             let f = m.feed_forward(&self.feed_forward, x)?;
             let x = m.add(f, x)?;
             m.norm("layer_output_norm", *norm, x)

@@ -183,9 +183,10 @@ pub(super) const FAMILIES: &[(&str, Family)] = &[
     ("afmoe", Family { layout: Layout::Sandwich, own: afmoe, experts: Some(WEIGHED), ..HEADS }),
     ("apertus", Family { own: xielu, ..HEADS }),
     ("arcee", Family { feed_forward: Kind::SquaredRelu, ..LLAMA }),
-    ("baichuan", Family { own: baichuan, ..LLAMA }),
+    ("baichuan", Family { rope: None, own: baichuan, ..LLAMA }),
     ("bailingmoe2", Family { experts: Some(WEIGHED), ..HEADS }),
     ("bitnet", Family { sub_norms: true, ..HALVES }),
+    ("bloom", Family { rope: None, own: bloom, ..GPT }),
     ("chatglm", GLM),
     ("codeshell", GPT),
     ("cohere2", Family { norm: Normed::Layer, layout: Layout::Parallel, own: cohere2, ..LLAMA }),
@@ -224,6 +225,7 @@ pub(super) const FAMILIES: &[(&str, Family)] = &[
     ),
     ("hunyuan_vl", Family { qk_norm: Some(QkNorm::After), own: hunyuan, ..HALVES }),
     ("internlm2", Family { own: unfactored, ..LLAMA }),
+    ("jais", Family { norm: Normed::Layer, rope: None, own: jais, ..LLAMA }),
     ("jais2", Family { feed_forward: Kind::SquaredRelu, ..GPT }),
     ("maincoder", Family { qk_norm: Some(QkNorm::After), ..LLAMA }),
     ("minicpm", Family { own: minicpm, ..LLAMA }),
@@ -235,6 +237,7 @@ pub(super) const FAMILIES: &[(&str, Family)] = &[
             ..HALVES
         },
     ),
+    ("mpt", Family { rope: None, own: mpt, ..GPT }),
     ("muse-glimmer", Family { layout: Layout::Sandwich, qk_norm: Some(QkNorm::Before), own: muse, ..LLAMA }),
     ("nemotron", Family { feed_forward: Kind::SquaredRelu, ..GPT }),
     ("olmo", Family { norm: Normed::BareLayer, own: clamped, ..LLAMA }),
@@ -260,6 +263,7 @@ pub(super) const FAMILIES: &[(&str, Family)] = &[
     ),
     ("qwen2vl", Family { own: sections, ..HALVES }),
     ("qwen3vl", Family { own: interleaved, ..HEADS }),
+    ("refact", Family { rope: None, own: refact, ..LLAMA }),
     ("seed_oss", Family { ffn_norm: "post_attention_norm", ..HALVES }),
     (
         "smallthinker",
@@ -281,6 +285,12 @@ pub(super) const ENCODERS: &[(&str, Family)] = &[
     ("llama-embed", LLAMA),
     ("neo-bert", Family { feed_forward: Kind::Fused(GluKind::Swiglu), ..LLAMA }),
 ];
+
+/// Name of the divisors of activations that quantised MPT has.
+const ACT_SCALES: &str = "ffn.act.scales";
+
+/// Exponent of the slopes of families whose files do not name one.
+const MAX_BIAS: f32 = 8.0;
 
 /// Attention and feed-forward layer of one block.
 #[derive(Debug, Clone)]
@@ -306,6 +316,8 @@ pub(super) struct Dense {
     blocks: Vec<Block>,
     /// Whether the embeddings are brought to unit size.
     unit_embedding: bool,
+    /// Whether the embeddings go through a norm with weights.
+    norms_embedding: bool,
     /// Factors of the embedding, of the layers' results, and of the logits.
     embedding_scale: f32,
     residual_scale: f32,
@@ -329,6 +341,7 @@ pub(super) fn read(keys: &Keys<'_>) -> Result<Box<dyn Architecture>, ModelError>
         post_norm: norm,
         blocks: Vec::new(),
         unit_embedding: false,
+        norms_embedding: false,
         embedding_scale: 1.0,
         residual_scale: 1.0,
         logit_scale: 1.0,
@@ -426,6 +439,11 @@ impl Dense {
     /// Leaves out the rotation of blocks without a window.
     fn rotate_in_windows(&mut self) {
         self.attentions().filter(|attention| attention.window == 0).for_each(|attention| attention.rope = None);
+    }
+
+    /// Lowers scores by distance (ALiBi).
+    fn slope(&mut self, max_bias: f32) {
+        self.attentions().for_each(|attention| attention.max_bias = max_bias);
     }
 
     /// Norms queries and keys, head by head.
@@ -632,13 +650,48 @@ fn stablelm(keys: &Keys<'_>, d: &mut Dense) -> Result<(), ModelError> {
     Ok(())
 }
 
-/// Baichuan: the larger one has biases of distances, which are not supported.
+/// Baichuan: the number of blocks says how positions are known.
 fn baichuan(keys: &Keys<'_>, d: &mut Dense) -> Result<(), ModelError> {
     const BLOCKS_OF_7B: usize = 32;
-    if d.sizes.n_blocks == BLOCKS_OF_7B {
-        return Ok(());
+    const BLOCKS_OF_13B: usize = 40;
+    match d.sizes.n_blocks {
+        BLOCKS_OF_7B => {
+            let rope = Rope::read(keys, &d.sizes, RopeMode::Normal)?;
+            d.attentions().for_each(|attention| attention.rope = Some(rope.clone()));
+        }
+        BLOCKS_OF_13B => d.slope(MAX_BIAS),
+        _ => {}
     }
-    Err(keys.wrong("block_count", "only the model of 32 blocks is supported; others have no rotary positions"))
+    Ok(())
+}
+
+/// BLOOM: a norm of the embeddings.
+fn bloom(keys: &Keys<'_>, d: &mut Dense) -> Result<(), ModelError> {
+    d.norms_embedding = true;
+    refact(keys, d)
+}
+
+/// Refact: slopes that files do not name.
+fn refact(_: &Keys<'_>, d: &mut Dense) -> Result<(), ModelError> {
+    d.slope(MAX_BIAS);
+    Ok(())
+}
+
+/// MPT: slopes, bounds, positions, and norms of queries and keys, where the file has them.
+fn mpt(keys: &Keys<'_>, d: &mut Dense) -> Result<(), ModelError> {
+    d.slope(keys.nonzero("attention.max_alibi_bias", None)?.unwrap_or(0.0));
+    d.family.positions = keys.tensors.find("position_embd.weight").is_some();
+    normed_heads(keys, d);
+    d.attentions().for_each(|attention| attention.norm_rows = true);
+    clamped(keys, d)
+}
+
+/// Jais: slopes, and scores that are divided by the width of a head.
+fn jais(keys: &Keys<'_>, d: &mut Dense) -> Result<(), ModelError> {
+    d.slope(keys.positive("attention.max_alibi_bias", None)?);
+    let scale = 1.0 / d.sizes.head_dim as f32;
+    d.attentions().for_each(|attention| attention.scale = scale);
+    Ok(())
 }
 
 /// Qwen 1: files name twice the width.
@@ -691,6 +744,9 @@ impl Dense {
         if self.unit_embedding {
             x = m.unit(self.norm, x)?;
         }
+        if self.norms_embedding {
+            x = self.normed(m, "token_embd_norm", x)?;
+        }
         x = scaled(m, self.embedding_scale, x)?;
         if self.family.positions {
             let positions = m.embed_positions("position_embd")?;
@@ -721,9 +777,13 @@ impl Dense {
         };
         let f = match &block.feed_forward {
             FeedForward::Experts(experts) => self.experts(m, experts, block.shared, x, f)?,
-            layer if self.family.sub_norms => {
+            layer if self.family.sub_norms || m.has(ACT_SCALES) => {
                 let f = m.activated(layer, f)?;
-                let f = m.norm("ffn_sub_norm", self.norm, f)?;
+                let f = if self.family.sub_norms {
+                    m.norm("ffn_sub_norm", self.norm, f)?
+                } else {
+                    m.divided(ACT_SCALES, f)?
+                };
                 m.linear("ffn_down", n_embd, f)?
             }
             layer => m.feed_forward(layer, f)?,

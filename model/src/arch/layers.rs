@@ -158,6 +158,12 @@ impl Recorder<'_> {
         self.mul(x, factors)
     }
 
+    /// Divides each column by a number of its own.
+    pub fn divided(&mut self, name: &str, x: TensorId) -> Recorded {
+        let divisors = self.vector(name, self.cols(x))?;
+        self.op(Binary { kind: BinaryKind::Div }, &[x, divisors])
+    }
+
     /// Records a projection to `rows` columns, with the bias if the file has one.
     pub fn linear(&mut self, name: &str, rows: usize, x: TensorId) -> Recorded {
         self.projection(name, &[(name, rows).into()], x)
@@ -312,5 +318,5 @@ const EASY_HEAD: usize = 256;
 fn mean(cols: usize) -> op::Attention {
     let n_head = (1..cols).find(|n| cols.is_multiple_of(*n) && cols / n <= EASY_HEAD).unwrap_or(cols);
     let masking = Masking { cached: true, ..Masking::default() };
-    op::Attention { n_head, n_head_kv: n_head, scale: 0.0, softcap: 0.0, masking, sinks: false }
+    op::Attention { n_head, n_head_kv: n_head, scale: 0.0, softcap: 0.0, max_bias: 0.0, masking, sinks: false }
 }

@@ -152,6 +152,7 @@ const ARCHITECTURES: &[(&str, Read)] = &[
 const ENCODERS: &[(&str, Read)] = &[
     ("bert", bert::read),
     ("nomic-bert", bert::read),
+    ("jina-bert-v2", bert::read),
     ("jina-bert-v3", bert::read),
     ("modern-bert", modern_bert::read),
     ("gemma-embedding", gemma3::read),

@@ -43,6 +43,19 @@ pub enum Contents {
     Temperature(Temperature),
 }
 
+/// Biases of feed-forward layers and of the last product of attention.
+const AFTER_ATTENTION: &[&str] = &["attn_output.bias", "ffn_gate.bias", "ffn_up.bias", "ffn_down.bias"];
+
+/// Tensors that files of some families may have, but that their models do not use: names without `blk.N.`.
+const UNUSED: &[(&str, &[&str])] = &[
+    ("apertus", &["attn_q_norm.bias", "attn_k_norm.bias"]),
+    ("dream", &["output.bias"]),
+    ("ernie4_5", &["attn_output.bias"]),
+    ("llada", AFTER_ATTENTION),
+    ("qwen2vl", &["output.bias"]),
+    ("refact", AFTER_ATTENTION),
+];
+
 /// Tensors of a file by name, with checks of their shapes and formats.
 #[derive(Debug)]
 pub(super) struct Tensors {
@@ -50,9 +63,17 @@ pub(super) struct Tensors {
     by_name: HashMap<Box<str>, TensorInfo>,
 }
 
+/// Returns a tensor's name without the prefix of its block.
+fn within_block(name: &str) -> &str {
+    name.strip_prefix("blk.").and_then(|name| name.split_once('.')).map_or(name, |(_, name)| name)
+}
+
 impl Tensors {
     pub fn new(gguf: &Gguf, architecture: &'static str) -> Tensors {
-        let by_name = gguf.tensors.iter().map(|t| (t.name.clone(), t.clone())).collect();
+        let unused = UNUSED.iter().filter(|(name, _)| *name == architecture).flat_map(|(_, names)| *names);
+        let unused: Vec<&str> = unused.copied().collect();
+        let used = gguf.tensors.iter().filter(|t| !unused.contains(&within_block(&t.name)));
+        let by_name = used.map(|t| (t.name.clone(), t.clone())).collect();
         Tensors { architecture, by_name }
     }
 

@@ -80,6 +80,7 @@ impl Work for Part<'_> {
             let (i, h) = ((first + at) / op.n_head, (first + at) % op.n_head);
             let g = h * op.n_head_kv / op.n_head;
             let (start, end) = op.masking.visible(i, m, n, &step);
+            let (place, slope) = (op.masking.place(i, m, n, &step), op.slope(h) as f32);
             let (q, mask) = (&q[(first + at) * d..][..d], mask.get((h * mask_rows + i) * n..).unwrap_or_default());
             let scores = &mut scores[..end - start];
             let sink = sinks.get(h).copied();
@@ -88,6 +89,9 @@ impl Work for Part<'_> {
                 *score = dot(lanes, q, &k[(j * op.n_head_kv + g) * d..][..d]) * op.scale;
                 if op.softcap > 0.0 {
                     *score = op.softcap * (*score / op.softcap).tanh();
+                }
+                if slope > 0.0 {
+                    *score -= slope * place.abs_diff(j) as f32;
                 }
                 if let Some(mask) = mask.get(j) {
                     *score += mask;

@@ -97,7 +97,8 @@ fn attention() {
         ("mask", explicit, 7, StepParams::at(0, 7)),
     ];
     for (name, masking, m, step) in cases {
-        let op = Attention { n_head: 6, n_head_kv: 3, scale: 0.125, softcap: 0.0, masking, sinks: m == 1 };
+        let op =
+            Attention { n_head: 6, n_head_kv: 3, scale: 0.125, softcap: 0.0, max_bias: 0.0, masking, sinks: m == 1 };
         let case = Case::new(op, name, step, |o| {
             let mut list = vec![o.input(&[m, 6 * 64]), o.input(&[1_000, 3 * 64]), o.input(&[1_000, 3 * 32])];
             if masking.explicit {

@@ -18,13 +18,16 @@ pub(super) fn attention(op: &Op, args: &mut Args<'_>) {
     let mut weights = Vec::with_capacity(n);
     for i in 0..m {
         let (start, end) = a.masking.visible(i, m, n, &step);
+        let at = a.masking.place(i, m, n, &step);
         for h in 0..a.n_head {
             let g = h * a.n_head_kv / a.n_head;
             let q = &q[(i * a.n_head + h) * d..][..d];
+            let slope = a.slope(h);
             let score = |j: usize| {
                 let k = &k[(j * a.n_head_kv + g) * d..][..d];
                 let dot: f64 = q.iter().zip(k).map(|(x, y)| f64::from(*x) * f64::from(*y)).sum();
-                masked(capped(dot * f64::from(a.scale), a.softcap), mask.get((h * mask_rows + i) * n + j))
+                let bias = slope * at.abs_diff(j) as f64;
+                masked(capped(dot * f64::from(a.scale), a.softcap) - bias, mask.get((h * mask_rows + i) * n + j))
             };
             weights.clear();
             weights.extend((start..end).map(score));

@@ -83,6 +83,8 @@ pub fn attention(row: &Row) -> Mapped {
         // The list scales by the width that was asked for; blocks round it up.
         scale: 1.0 / row.number::<f32>("hsk").sqrt(),
         softcap: row.number("logit_softcap"),
+        // The list multiplies a mask by the slopes.
+        max_bias: 0.0,
         masking: Masking { explicit, cached, ..Masking::default() },
         sinks,
     };

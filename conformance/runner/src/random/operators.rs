@@ -309,7 +309,8 @@ fn attention(draw: &mut Draw<'_>) -> Case {
     let m = if masking.cached { step.rows as usize } else { m };
     let n_head = n_head_kv * times;
     let (softcap, sinks, mask_of_each) = (draw.pick(&[0.0, 5.0]), draw.chance(), draw.chance());
-    let op = Attention { n_head, n_head_kv, scale: 1.0 / (d as f32).sqrt(), softcap, masking, sinks };
+    let (scale, max_bias) = (1.0 / (d as f32).sqrt(), draw.pick(&[0.0, 0.0, 8.0, 1.5]));
+    let op = Attention { n_head, n_head_kv, scale, softcap, max_bias, masking, sinks };
     case(op, step, |o| {
         let q = o.filled(&[m, n_head * d], Fill::Uniform(-2.0, 2.0));
         let (keys, values) = (o.keys(keys, &[n, n_head_kv * d]), o.keys(values, &[n, n_head_kv * dv]));

@@ -101,7 +101,7 @@ impl Operator {
             Operator::ShortConv => ShortConv.into(),
             Operator::Attention { n_head, n_head_kv, scale, softcap, causal, explicit } => {
                 let masking = Masking { causal, explicit, ..Masking::default() };
-                Attention { n_head, n_head_kv, scale, softcap, masking, sinks: false }.into()
+                Attention { n_head, n_head_kv, scale, softcap, max_bias: 0.0, masking, sinks: false }.into()
             }
         })
     }

@@ -199,7 +199,7 @@ fn attention(params: &Map<String, Value>, inputs: Vec<Array>) -> Result<(Vec<Arr
         let (t, c) = (a.shape[0], a.shape[1] / n_head);
         Array { shape: vec![n_head, t, c], data: swap(&a.data, t, n_head, c) }
     });
-    Ok((operands, Attention { n_head, n_head_kv, scale, softcap, masking, sinks: false }.into(), back))
+    Ok((operands, Attention { n_head, n_head_kv, scale, softcap, max_bias: 0.0, masking, sinks: false }.into(), back))
 }
 
 /// [a, b, c] to [b, a, c].
