@@ -105,7 +105,6 @@ impl From<HandleError> for ApiError {
             | EngineError::Chat(ChatError::Render(_)) => ApiError::request(message),
             EngineError::Chat(ChatError::Role(_)) => ApiError::request(message).about("messages"),
             EngineError::Chat(ChatError::NothingToCall) => ApiError::request(message).about("tool_choice"),
-            EngineError::Chat(error @ (ChatError::NoTools | ChatError::Calls)) => unsupported(&error, "tools"),
             EngineError::Chat(error @ ChatError::Demanded) => unsupported(&error, "tool_choice"),
             EngineError::Chat(error @ ChatError::Variable(_)) => {
                 let effort = ChatError::Variable("reasoning_effort".into());

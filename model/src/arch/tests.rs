@@ -86,6 +86,7 @@ impl Text {
             kv_cache,
             causal: true,
             pooling: None,
+            classifier: None,
             weights: Vec::new(),
             identifier: Identifier::new("llama", &gguf.metadata),
         };

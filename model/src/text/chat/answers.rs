@@ -368,10 +368,6 @@ fn one_call_may_be_all_that_is_wanted() {
 fn what_a_template_cannot_do_is_refused() {
     let refused = |source: &str, options: ChatOptions| template(source).unwrap().with(&options).unwrap_err();
     let options = ChatOptions { tools: tools(), ..ChatOptions::default() };
-    assert_eq!(refused("{{ messages[0].content }}<tool_call>", options.clone()), ChatError::NoTools);
-    // The template mentions tools and does nothing with them.
-    assert_eq!(refused("{% if tools %}{% endif %}<tool_call>", options.clone()), ChatError::NoTools);
-    assert_eq!(refused("{{ tools }}", options.clone()), ChatError::Calls);
     assert!(matches!(refused("{{ raise_exception('no') }}", options.clone()), ChatError::Render(_)));
     // These prescribe a call syntax without a `CallForm`.
     let demanded = ChatOptions { tool_choice: ToolChoice::Required, ..options.clone() };
@@ -493,4 +489,45 @@ proptest! {
             prop_assert_eq!(&told(source, &options, "", &text, 1), &whole);
         }
     }
+}
+
+#[test]
+fn models_are_told_of_tools_that_their_templates_do_not_show() {
+    // No place for tools; tools are mentioned, and nothing is done with them; calls are written in an unknown way.
+    let plain = "{% for m in messages %}[{{ m.role }}]{{ m.content }}{% endfor %}";
+    let user_only = "{% for m in messages %}{% if m.role == 'system' %}{{ raise_exception('no system') }}{% endif %}[{{ m.role }}]{{ m.content }}{% endfor %}";
+    let mentioned = format!("{{% if tools %}}{{% endif %}}{plain}");
+    let unknown = format!("{{% if tools %}}{{{{ tools }}}}{{% endif %}}{plain}");
+    let options = ChatOptions { tools: tools(), ..ChatOptions::default() };
+    let call = json!([{ "type": "function", "function": { "name": "time", "arguments": { "zone": "x" } } }]);
+    let turns = [
+        Message::new("user", "What time is it?"),
+        Message::new("assistant", "").with("tool_calls", call),
+        Message::new("tool", "It is nine."),
+    ];
+    for (source, system) in [(plain, true), (user_only, false), (&mentioned, true), (&unknown, true)] {
+        let chat = template(source).unwrap().with(&options).unwrap();
+        let text = chat.render(&turns, true).unwrap();
+        assert!(text.starts_with(if system { "[system]You can call" } else { "[user]You can call" }), "{text}");
+        let written = "[assistant]<tool_call>\n{\"name\":\"time\",\"arguments\":{\"zone\":\"x\"}}\n</tool_call>";
+        for part in ["\"name\":\"time\"", "What time is it?", written, "[user]<tool_response>\nIt is nine."] {
+            assert!(text.contains(part), "{part}: {text}");
+        }
+        assert!(!text.contains("[tool]") && text.matches("You can call").count() == 1, "{text}");
+        let (_, said, calls) = told(
+            source,
+            &options,
+            "",
+            "Let me see.\n<tool_call>\n{\"name\": \"time\", \"arguments\": {}}\n</tool_call>",
+            3,
+        );
+        assert_eq!((&*said, &calls[..]), ("Let me see.", &["time({})".to_owned()][..]));
+        // A required call has a form.
+        let demanded = ChatOptions { tool_choice: ToolChoice::Required, ..options.clone() };
+        assert!(template(source).unwrap().call_form(&turns, &demanded).unwrap().is_some());
+    }
+    // The instructions join a system message.
+    let chat = template(plain).unwrap().with(&options).unwrap();
+    let text = chat.render(&[Message::new("system", "Be brief."), Message::new("user", "U")], true).unwrap();
+    assert!(text.starts_with("[system]Be brief.\n\nYou can call") && text.ends_with("[user]U"), "{text}");
 }

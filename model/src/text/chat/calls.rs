@@ -119,6 +119,11 @@ impl Syntax {
         SYNTAXES.iter().find(|syntax| syntax.template.iter().all(|text| template.contains(text)))
     }
 
+    /// Returns the syntax that [`told`](super::told) prescribes.
+    pub fn told() -> &'static Syntax {
+        &SYNTAXES[1]
+    }
+
     /// Returns the marks around calls and within them.
     pub fn marks(&self) -> impl Iterator<Item = &'static str> {
         let inner = if self.body == Body::Gemma { literals::QUOTE } else { "" };

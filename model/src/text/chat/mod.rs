@@ -21,6 +21,7 @@ mod takes;
 #[cfg(test)]
 mod tests;
 mod thoughts;
+mod told;
 mod tools;
 mod turn;
 
@@ -101,17 +102,6 @@ pub enum ChatError {
     /// The template does not read a variable that the caller sets, or defines it itself.
     #[error("the chat template of the file takes no argument {0}; leave it out")]
     Variable(String),
-    /// Tools are given, but the template does not show them to the model.
-    #[error(
-        "the chat template of the file has no place for tools, so this model was not made to call them; leave tools out, \
-         or use a model that was"
-    )]
-    NoTools,
-    /// The template prescribes a syntax for calls that is not supported.
-    #[error(
-        "the chat template of the file has calls of tools written in a way that is not known here; leave tools out"
-    )]
-    Calls,
     /// A call is required, but nothing constrains the answer to be one.
     #[error(
         "answers cannot be held to calls as the chat template of the file has them written; let the model choose (auto), or \
@@ -137,6 +127,8 @@ pub struct ChatTemplate {
     /// The template for conversations with tools, if the file has a separate one.
     for_tools: Option<Result<Arc<ChatTemplate>, ChatError>>,
     variables: BTreeMap<String, serde_json::Value>,
+    /// Tools of which the model is told in the system message, since the template does not do so.
+    told: Vec<serde_json::Value>,
     /// Whether thoughts that a rendering begins are ended in it.
     ends_thoughts: bool,
     now: Option<i64>,
@@ -168,6 +160,7 @@ impl ChatTemplate {
             answers: Answers::of(source),
             for_tools: None,
             variables: BTreeMap::new(),
+            told: Vec::new(),
             ends_thoughts: false,
             now: None,
             bos,
@@ -192,10 +185,13 @@ impl ChatTemplate {
     /// Messages are adapted to the template: an unknown `developer` role becomes `system`, an unsupported system
     /// message is prepended to the next message of the user, and texts become typed parts if the template reads nothing
     /// else. If the template still refuses them, arguments of calls become texts, what was said beside a call joins the
-    /// thoughts, and neighbours of one role are joined.
+    /// thoughts, and neighbours of one role are joined. Tools that the template does not show come into the system
+    /// message.
     ///
     /// *Errors*: the template rejects the messages, does not know a role, fails, or does too much work.
     pub fn render(&self, messages: &[Message], add_generation_prompt: bool) -> Result<String, ChatError> {
+        let told = (!self.told.is_empty()).then(|| told::told(messages, &self.told));
+        let messages = told.as_deref().unwrap_or(messages);
         let mut text = self.conceded(&self.suited(messages)?, add_generation_prompt)?;
         if add_generation_prompt && self.ends_thoughts {
             self.answers.end_thoughts(&mut text);

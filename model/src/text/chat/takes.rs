@@ -201,7 +201,7 @@ fn system_within_user(messages: &[Message]) -> Vec<Message> {
 }
 
 /// Joins two messages; the result has the role of the first.
-fn joined(first: &Message, second: &Message) -> Message {
+pub(super) fn joined(first: &Message, second: &Message) -> Message {
     let parts = |message: &Message| message.fields.get("content").and_then(|content| content.as_array()).cloned();
     let mut both = Message { role: first.role.clone(), ..second.clone() };
     if let (None, None) = (parts(first), parts(second)) {

@@ -150,10 +150,10 @@ fn completed(tool: &Value) -> Value {
 impl ChatTemplate {
     /// Applies the options of a conversation.
     ///
-    /// If a call is required, the caller must constrain the answer to it ([`Self::call_form`]).
+    /// Tools that the template does not show, or whose calls it has written in an unknown way, come into the system
+    /// message. If a call is required, the caller must constrain the answer to it ([`Self::call_form`]).
     ///
-    /// *Errors*: the template does not read a variable, does not show tools to the model, or prescribes a call syntax
-    /// that is not supported.
+    /// *Errors*: the template does not read a variable, or fails.
     pub fn with(&self, options: &ChatOptions) -> Result<ChatTemplate, ChatError> {
         let has_tools = !options.tools.is_empty() && options.tool_choice != ToolChoice::None;
         let mut chat = match &self.for_tools {
@@ -182,11 +182,16 @@ impl ChatTemplate {
             chat.set_variable("tools", &options.tools.iter().map(completed).collect());
             shown = chat.render(&probe, true).or(shown);
         }
-        if Ok(shown?) == without {
-            return Err(ChatError::NoTools);
-        }
-        if chat.answers.syntax.is_none() && !chat.answers.harmony {
-            return Err(ChatError::Calls);
+        let is_known = chat.answers.syntax.is_some() || chat.answers.harmony;
+        match (shown, without) {
+            (Err(error), Err(_)) => return Err(error),
+            (Err(error), _) if options.tools.iter().any(|tool| Tool::of(tool).is_none()) => return Err(error),
+            (Ok(shown), without) if is_known && Ok(&shown) != without.as_ref() => {}
+            _ => {
+                chat.variables.remove("tools");
+                chat.told = options.tools.clone();
+                chat.answers.syntax = Some(Syntax::told());
+            }
         }
         chat.answers.tools = options.tools.iter().filter_map(Tool::of).collect();
         chat.answers.demanded = options.tool_choice.demands();
