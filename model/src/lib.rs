@@ -30,4 +30,4 @@ pub use text::chat::{
     self, CallForm, ChatError, ChatOptions, ChatTemplate, Message, Part, Parts, Preface, ToolCall, ToolChoice,
     call_arguments,
 };
-pub use text::tokenizer::{self, StreamDecoder, Tokenizer, TokenizerError};
+pub use text::tokenizer::{self, PairMarks, StreamDecoder, Tokenizer, TokenizerError};
