@@ -157,6 +157,12 @@ from_value! {
         Value::Strings(v) => Some(v),
         _ => None,
     };
+    Vec<u8>, "an array of bytes", value => match value {
+        Value::Uints(v) => v.iter().map(|&x| u8::try_from(x).ok()).collect(),
+        // Some converters write bytes as signed integers.
+        Value::Ints(v) => v.iter().map(|&x| u8::try_from(x).or_else(|_| i8::try_from(x).map(i8::cast_unsigned)).ok()).collect(),
+        _ => None,
+    };
     Vec<u32>, "an array of non-negative integers below 2^32", value => match value {
         Value::Uints(v) => v.iter().map(|&x| u32::try_from(x).ok()).collect(),
         Value::Ints(v) => v.iter().map(|&x| u32::try_from(x).ok()).collect(),

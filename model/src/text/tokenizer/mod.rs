@@ -1,23 +1,31 @@
 //! Tokenizers: text to tokens and back, from a file's metadata.
 //!
 //! Encoding splits the text at special tokens. Each part is then encoded by byte-level BPE (`gpt2`), SentencePiece
-//! (`llama`), WordPiece (`bert`), or BPE of characters (`gemma4`). Results equal llama.cpp's, except where its
-//! pre-tokenization or normalization differs from the publisher's: words of `gpt-4o`, `tekken` and `falcon`,
-//! WordPiece, and accents, which the tokenizers of Qwen, OLMo and Command R compose.
+//! (`llama`), WordPiece (`bert`), BPE of characters (`gemma4`), Unigram (`t5`), or the tokenizers of RWKV (`rwkv`) and
+//! PLaMo 2 (`plamo2`). Results equal llama.cpp's, except where its pre-tokenization or normalization differs from the
+//! publisher's: words of `gpt-4o`, `tekken` and `falcon`, WordPiece, and accents, which the tokenizers of Qwen, OLMo and
+//! Command R compose.
 
 mod bpe;
+#[cfg(test)]
+mod cases;
 mod char_bpe;
+mod charsmap;
 mod eog;
 mod merges;
 mod normalize;
 mod pair;
 mod pattern;
+mod plamo;
 mod pre;
+mod rwkv;
 mod special;
 mod spm;
 mod stream;
 #[cfg(test)]
 mod tests;
+mod trie;
+mod unigram;
 mod vocab;
 mod wordpiece;
 
@@ -27,10 +35,13 @@ use std::sync::Arc;
 use bpe::Bpe;
 use char_bpe::CharBpe;
 use pair::Pair;
+use plamo::Plamo;
 use pre::Pre;
+use rwkv::Rwkv;
 use special::{Fragment, Specials};
 use spm::Spm;
 pub use stream::StreamDecoder;
+use unigram::Unigram;
 pub use vocab::TokenKind;
 use vocab::Vocab;
 use wordpiece::WordPiece;
@@ -46,8 +57,8 @@ pub enum TokenizerError {
     Missing,
     /// The algorithm is not supported.
     #[error(
-        "the tokenizer \"{0}\" is not supported, only \"gpt2\", \"llama\", \"bert\" and \"gemma4\"; give token ids, or \
-         use another model"
+        "the tokenizer \"{0}\" is not supported, only \"gpt2\", \"llama\", \"bert\", \"gemma4\", \"t5\", \"rwkv\" and \
+         \"plamo2\"; give token ids, or use another model"
     )]
     Model(String),
     /// The pre-tokenizer is not known.
@@ -63,6 +74,14 @@ pub enum TokenizerError {
         /// Size of the vocabulary.
         tokens: usize,
     },
+    /// Metadata has values that cannot be used.
+    #[error("{key} {reason}; convert the model again with a current converter")]
+    Malformed {
+        /// The metadata key.
+        key: &'static str,
+        /// Reason why it is refused.
+        reason: &'static str,
+    },
     /// A pre-tokenizer expression did not compile.
     #[error("a pre-tokenizer expression does not compile ({0}); report this as a bug")]
     Expression(String),
@@ -77,6 +96,9 @@ enum Model {
     Spm(Box<Spm>),
     WordPiece(Box<WordPiece>),
     CharBpe(Box<CharBpe>),
+    Unigram(Box<Unigram>),
+    Rwkv(Box<Rwkv>),
+    Plamo(Box<Plamo>),
 }
 
 /// Algorithms, by their names in files.
@@ -86,6 +108,9 @@ enum Algorithm {
     Spm,
     WordPiece,
     CharBpe,
+    Unigram,
+    Rwkv,
+    Plamo,
 }
 
 impl Algorithm {
@@ -96,6 +121,9 @@ impl Algorithm {
             Some("llama") => Ok(Algorithm::Spm),
             Some("bert") => Ok(Algorithm::WordPiece),
             Some("gemma4") => Ok(Algorithm::CharBpe),
+            Some("t5") => Ok(Algorithm::Unigram),
+            Some("rwkv") => Ok(Algorithm::Rwkv),
+            Some("plamo2") => Ok(Algorithm::Plamo),
             Some(other) => Err(TokenizerError::Model(shown(other))),
         }
     }
@@ -107,6 +135,8 @@ struct Marks {
     bos: Option<u32>,
     /// Ends a text.
     eos: Option<u32>,
+    /// Separates texts.
+    sep: Option<u32>,
     unknown: Option<u32>,
 }
 
@@ -115,23 +145,28 @@ impl Marks {
     /// algorithm has none.
     fn from_metadata(metadata: &Metadata, algorithm: Option<Algorithm>, tokens: usize) -> Result<Marks, GgufError> {
         let id = |key: &str, default: Option<u32>| -> Result<Option<u32>, GgufError> {
-            let id = metadata.get::<u32>(&format!("tokenizer.ggml.{key}_token_id"))?.or(default);
-            Ok(id.filter(|&id| (id as usize) < tokens))
+            let known = |id: &u32| (*id as usize) < tokens;
+            let id = metadata.get::<u32>(&format!("tokenizer.ggml.{key}_token_id"))?.filter(known);
+            Ok(id.or(default.filter(known)))
         };
-        let (bos, eos, unknown) = match algorithm {
-            // Encoder models put a class token before a text and a separator after it, whose key GGUF misspells.
-            Some(Algorithm::Bpe) => (
-                id("bos", None)?.or(id("cls", None)?),
-                id("eos", None)?.or(id("seperator", None)?),
-                id("unknown", None)?,
-            ),
-            Some(Algorithm::CharBpe) | None => (id("bos", None)?, id("eos", None)?, id("unknown", None)?),
-            Some(Algorithm::Spm) => (id("bos", Some(1))?, id("eos", Some(2))?, id("unknown", Some(0))?),
-            Some(Algorithm::WordPiece) => {
-                (id("bos", Some(101))?, id("seperator", Some(102))?, id("unknown", Some(100))?)
-            }
+        let [bos, eos, sep, unknown] = match algorithm {
+            Some(Algorithm::Bpe | Algorithm::CharBpe | Algorithm::Rwkv) | None => [None; 4],
+            Some(Algorithm::Spm) => [Some(1), Some(2), None, Some(0)],
+            Some(Algorithm::WordPiece) => [Some(101), None, Some(102), Some(100)],
+            Some(Algorithm::Unigram) => [None, Some(1), None, Some(2)],
+            Some(Algorithm::Plamo) => [Some(1), Some(2), None, Some(0)],
         };
-        Ok(Marks { bos, eos, unknown })
+        // GGUF misspells the separator.
+        let [mut bos, mut eos, sep, unknown] =
+            [id("bos", bos)?, id("eos", eos)?, id("seperator", sep)?, id("unknown", unknown)?];
+        // Encoder models put a class token before a text and a separator after it.
+        if algorithm == Some(Algorithm::Bpe) {
+            bos = bos.or(id("cls", None)?);
+        }
+        if matches!(algorithm, Some(Algorithm::Bpe | Algorithm::WordPiece)) {
+            eos = eos.or(sep);
+        }
+        Ok(Marks { bos, eos, sep, unknown })
     }
 }
 
@@ -153,12 +188,12 @@ pub struct Tokenizer {
     model: Model,
     bos: Option<u32>,
     eos: Option<u32>,
+    pair: Pair,
     eog: Vec<u32>,
     add_bos: bool,
     add_eos: bool,
     add_space_prefix: bool,
     clean_spaces: bool,
-    pair: Pair,
 }
 
 impl Tokenizer {
@@ -168,43 +203,69 @@ impl Tokenizer {
     pub fn from_metadata(metadata: &Metadata) -> Result<Tokenizer, TokenizerError> {
         let algorithm = Algorithm::from_metadata(metadata)?;
         let mut vocab = Vocab::from_metadata(metadata)?;
-        let Marks { bos, eos, unknown } = Marks::from_metadata(metadata, Some(algorithm), vocab.len())?;
-        let eog = eog::find(metadata, &mut vocab, eos)?;
-
-        let (model, add_bos, clean_spaces) = match algorithm {
-            Algorithm::Spm => (Model::Spm(Spm::from_metadata(metadata, &vocab, unknown)?.into()), true, false),
-            Algorithm::WordPiece => (Model::WordPiece(WordPiece::from_metadata(metadata, unknown)?.into()), true, true),
-            // Its texts always begin with BOS.
-            Algorithm::CharBpe => {
-                (Model::CharBpe(CharBpe::from_metadata(metadata, &vocab, unknown)?.into()), true, false)
-            }
-            Algorithm::Bpe => {
-                let name = metadata.get::<&str>("tokenizer.ggml.pre")?.unwrap_or("default");
-                let pre = Pre::find(name).ok_or_else(|| TokenizerError::Pre(shown(name)))?;
-                (Model::Bpe(Bpe::from_metadata(metadata, &vocab, pre)?.into()), pre.add_bos, pre.clean_spaces)
-            }
-        };
-        // Texts of WordPiece models always have both around them.
-        let both = algorithm == Algorithm::WordPiece;
+        let Marks { bos, eos, sep, unknown } = Marks::from_metadata(metadata, Some(algorithm), vocab.len())?;
         let flag = |key: &str, default: bool| -> Result<bool, GgufError> {
             Ok(metadata.get::<bool>(&format!("tokenizer.ggml.{key}"))?.unwrap_or(default))
         };
-        // Phi-3's own tokenizer strips white space after special tokens, but GGUF does not have a key for that.
-        let name = metadata.get::<&str>("general.name")?.unwrap_or_default().to_lowercase();
-        let phi3 = name.contains("phi-3") || name.contains("phi3");
-        let (add_bos, add_eos) = (flag("add_bos_token", add_bos)?, flag("add_eos_token", false)?);
-        let specials = Specials::new(&vocab, |text| phi3 && !matches!(text, "<unk>" | "<s>" | "<|endoftext|>"));
+        let name = metadata.get::<&str>("tokenizer.ggml.pre")?.unwrap_or("default");
+        let pre = if algorithm == Algorithm::Bpe { name } else { "default" };
+        let pre = Pre::find(pre).ok_or_else(|| TokenizerError::Pre(shown(pre)))?;
+        // Texts of WordPiece models always have both tokens around them, those of these others have none.
+        let both = algorithm == Algorithm::WordPiece;
+        let neither = matches!(algorithm, Algorithm::Rwkv | Algorithm::Plamo);
+        let add_space_prefix = both || flag("add_space_prefix", algorithm == Algorithm::Spm)?;
+
+        // Unigram knows tokens by the kinds that they have in the file.
+        let model = match algorithm {
+            Algorithm::Spm => Model::Spm(Spm::from_metadata(metadata, &vocab, unknown)?.into()),
+            Algorithm::WordPiece => Model::WordPiece(WordPiece::from_metadata(metadata, unknown)?.into()),
+            Algorithm::CharBpe => Model::CharBpe(CharBpe::from_metadata(metadata, &vocab, unknown)?.into()),
+            Algorithm::Bpe => Model::Bpe(Bpe::from_metadata(metadata, &vocab, pre)?.into()),
+            Algorithm::Unigram => {
+                Model::Unigram(Unigram::from_metadata(metadata, &vocab, unknown, add_space_prefix)?.into())
+            }
+            Algorithm::Rwkv => Model::Rwkv(Rwkv::new(&vocab, unknown)?.into()),
+            Algorithm::Plamo => Model::Plamo(Plamo::from_metadata(metadata, &vocab)?.into()),
+        };
+        let eog = eog::find(metadata, &mut vocab, eos)?;
+
+        let add_bos = match algorithm {
+            Algorithm::Bpe => pre.add_bos,
+            // Texts of Gemma 4, which has BPE of characters, always begin with BOS.
+            Algorithm::Spm | Algorithm::WordPiece | Algorithm::CharBpe => true,
+            Algorithm::Unigram | Algorithm::Rwkv | Algorithm::Plamo => false,
+        };
+        let add_bos = flag("add_bos_token", add_bos)?;
+        let add_eos = flag("add_eos_token", algorithm == Algorithm::Unigram)?;
+        let add_sep = flag("add_sep_token", both || algorithm == Algorithm::Bpe && pre.add_sep)?;
+        let if_added = |added: bool, id: Option<u32>| id.filter(|_| added);
+        // GGUF does not have a key for tokens that take white space with them: Phi-3's tokenizer strips it after special
+        // tokens, those of some encoders strip it before their mask.
+        let model_name = metadata.get::<&str>("general.name")?.unwrap_or_default().to_lowercase();
+        let phi3 = model_name.contains("phi-3") || model_name.contains("phi3");
+        let arch = metadata.get::<&str>("general.architecture")?.unwrap_or_default();
+        let bare_mask = ["nomic-bert-moe", "jina-bert-v3"].contains(&arch)
+            || ["jina-v2-de", "jina-v2-es", "jina-v2-code"].contains(&name);
+        let specials = Specials::new(&vocab, |text| {
+            [bare_mask && text == "<mask>", phi3 && !matches!(text, "<unk>" | "<s>" | "<|endoftext|>")]
+        });
         Ok(Tokenizer {
             specials,
             model,
             bos,
-            eos,
+            // The end of a WordPiece text is its separator, even if the file also has another end.
+            eos: if both { sep } else { eos },
+            pair: Pair {
+                template: metadata.get::<&str>("tokenizer.chat_template.rerank")?.map(Into::into),
+                bos: if_added(add_bos, bos),
+                eos: if_added(add_eos, eos),
+                sep: if_added(add_sep, sep),
+            },
             eog,
-            pair: Pair::from_metadata(metadata, algorithm, (bos, add_bos), (eos, add_eos))?,
-            add_bos: both || add_bos,
-            add_eos: both || add_eos,
-            add_space_prefix: both || flag("add_space_prefix", algorithm == Algorithm::Spm)?,
-            clean_spaces,
+            add_bos: both || add_bos && !neither,
+            add_eos: both || add_eos && !neither,
+            add_space_prefix,
+            clean_spaces: both || algorithm == Algorithm::Bpe && pre.clean_spaces,
             vocab,
         })
     }
@@ -224,6 +285,9 @@ impl Tokenizer {
                     Model::Bpe(bpe) => bpe.encode(&self.vocab, text, &mut out),
                     Model::WordPiece(wordpiece) => wordpiece.encode(&self.vocab, text, &mut out),
                     Model::CharBpe(bpe) => bpe.encode(&self.vocab, text, &mut out),
+                    Model::Unigram(unigram) => unigram.encode(text.as_bytes(), &mut out),
+                    Model::Rwkv(rwkv) => rwkv.encode(text.as_bytes(), &mut out),
+                    Model::Plamo(plamo) => plamo.encode(text, &mut out),
                     Model::Spm(spm) => {
                         let prefix = if self.add_space_prefix && after_special { spm::SPACE } else { "" };
                         spm.encode(&self.vocab, &(prefix.to_owned() + &text.replace(' ', spm::SPACE)), &mut out);
@@ -262,14 +326,14 @@ impl Tokenizer {
     pub fn write_piece(&self, id: u32, render_special: bool, out: &mut Vec<u8>) {
         let text = self.vocab.text(id);
         match (self.vocab.kind(id), &self.model) {
-            (TokenKind::Unused, _) => {}
-            (TokenKind::Control | TokenKind::Unknown, _) => {
-                if render_special {
-                    out.extend(text.bytes());
-                }
-            }
+            (TokenKind::Control | TokenKind::Unknown, _) if !render_special => {}
+            (_, Model::Rwkv(_)) => out.extend(rwkv::unescape(text).unwrap_or_default()),
+            (TokenKind::Control | TokenKind::Unknown, _) => out.extend(text.bytes()),
             (TokenKind::Byte, _) => out.extend(spm::byte_of(text)),
-            (TokenKind::Normal | TokenKind::User, Model::Spm(_) | Model::WordPiece(_) | Model::CharBpe(_)) => {
+            (TokenKind::User, Model::Bpe(_) | Model::Unigram(_)) | (_, Model::Plamo(_)) => out.extend(text.bytes()),
+            (TokenKind::Unused | TokenKind::Undefined, _) => {}
+            (_, Model::Bpe(_)) => bpe::decode(text, out),
+            (_, Model::Spm(_) | Model::WordPiece(_) | Model::CharBpe(_) | Model::Unigram(_)) => {
                 for (i, part) in text.split(spm::SPACE).enumerate() {
                     if i > 0 {
                         out.push(b' ');
@@ -277,8 +341,6 @@ impl Tokenizer {
                     out.extend(part.bytes());
                 }
             }
-            (TokenKind::User, Model::Bpe(_)) => out.extend(text.bytes()),
-            (TokenKind::Normal, Model::Bpe(_)) => bpe::decode(text, out),
         }
     }
 
@@ -307,7 +369,7 @@ impl Tokenizer {
     ///
     /// *Units*: bytes.
     pub fn most_bytes(&self) -> Option<usize> {
-        if matches!(self.model, Model::WordPiece(_)) {
+        if matches!(self.model, Model::WordPiece(_) | Model::Unigram(_)) {
             return None;
         }
         let mut bytes = Vec::new();

@@ -1,7 +1,8 @@
 //! Pre-tokenizers: splitting of a text into pieces before byte-level BPE.
 //!
-//! The published expressions end in `\s+(?!\S)|\s+`. That lookahead is the only construct that needs backtracking, so
-//! it is implemented by hand ([`Pass::spaces`]). Everything else uses automata, which take linear time on any text.
+//! The published expressions use lookahead for white space and for groups of digits. That is the only construct that
+//! needs backtracking, so it is implemented by hand ([`Matches`]). Everything else uses automata, which take linear time
+//! on any text.
 //!
 //! *Source*: the `tokenizer.json` files of the model families, under the names that GGUF converters use.
 
@@ -11,11 +12,28 @@ use super::pattern::Pattern;
 /// Expression of a pre-tokenizer. Each pass splits every piece of the pass before.
 #[derive(Debug)]
 struct Pass {
-    /// The expression without its white-space alternatives.
+    /// The expression, without alternatives for white space that follow by `matches`.
     pattern: &'static str,
-    /// Whether `\s+(?!\S)|\s+` follows: a run of white space leaves its last character to the word that follows.
-    spaces: bool,
+    matches: Matches,
 }
+
+/// What becomes of matches.
+#[derive(Debug, Clone, Copy, PartialEq)]
+enum Matches {
+    /// Each is a piece.
+    Pieces,
+    /// `\s+(?!\S)|\s+` follows: a run of white space leaves its last character to the word that follows.
+    Words,
+    /// Like `Words`, but white space is cut into runs of [`RUNS`] characters.
+    Runs,
+    /// Each is cut into groups of three characters from its end.
+    Threes,
+    /// Like `Threes`, but the first group is one piece with the text before it.
+    JoinedThrees,
+}
+
+/// Lengths of runs of white space in characters, longest first.
+const RUNS: [usize; 10] = [512, 256, 128, 64, 32, 16, 8, 4, 2, 1];
 
 /// A pre-tokenizer with its flags.
 #[derive(Debug)]
@@ -27,6 +45,8 @@ pub(super) struct Pre {
     pub ignore_merges: bool,
     /// Default of `tokenizer.ggml.add_bos_token`.
     pub add_bos: bool,
+    /// Default of `tokenizer.ggml.add_sep_token`.
+    pub add_sep: bool,
     /// Whether decoding removes the spaces before punctuation.
     pub clean_spaces: bool,
     /// Letters and the accents that follow them are composed (NFC) before anything is cut. Files do not say it.
@@ -36,11 +56,11 @@ pub(super) struct Pre {
 }
 
 const fn words(pattern: &'static str) -> Pass {
-    Pass { pattern, spaces: true }
+    Pass { pattern, matches: Matches::Words }
 }
 
 const fn plain(pattern: &'static str) -> Pass {
-    Pass { pattern, spaces: false }
+    Pass { pattern, matches: Matches::Pieces }
 }
 
 /// Contractions in either case. U+017F is a case variant of s in Unicode.
@@ -63,24 +83,77 @@ macro_rules! cased_word {
     };
 }
 
+/// Words of Llama 3 and later: contractions, letters with one other character before them, a number, other characters,
+/// and line ends.
+macro_rules! modern_words {
+    ($number:expr, $line_ends:expr) => {
+        concat!(
+            contraction!(),
+            r"|[^\r\n\p{L}\p{N}]?\p{L}+|",
+            $number,
+            r"| ?[^\s\p{L}\p{N}",
+            $line_ends,
+            r"|\s*[\r\n]+"
+        )
+    };
+}
+
+/// Words of DeepSeek-V3: Latin letters with a symbol before them, letters and marks with one other character before
+/// them, and symbols. The argument goes on after symbols.
+macro_rules! symbol_words {
+    ($tail:expr) => {
+        concat!(r"[!-/:-@\[-`{-~][A-Za-z]+|[^\r\n\p{L}\p{P}\p{S}]?[\p{L}\p{M}]+| ?[\p{P}\p{S}]+", $tail)
+    };
+}
+
 const GPT2: Pass = words(r"'s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+");
-const LLAMA3: Pass =
-    words(concat!(contraction!(), r"|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+"));
-const QWEN2: Pass =
-    words(concat!(contraction!(), r"|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+"));
+const LLAMA3: Pass = words(modern_words!(r"\p{N}{1,3}", r"]+[\r\n]*"));
+const JAIS2: Pass = Pass { matches: Matches::Runs, ..LLAMA3 };
+const QWEN2: Pass = words(modern_words!(r"\p{N}", r"]+[\r\n]*"));
+const SEED_CODER: Pass = words(modern_words!(r"\p{N}", r"\r\n]+"));
 const QWEN35: Pass =
     words(concat!(contraction!(), r"|[^\r\n\p{L}\p{N}]?[\p{L}\p{M}]+|\p{N}| ?[^\s\p{L}\p{M}\p{N}]+[\r\n]*|\s*[\r\n]+"));
 const GPT4O: Pass =
     words(concat!(cased_word!(concat!(contraction!(), "?")), r"|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n/]*|\s*[\r\n]+"));
 const TEKKEN: Pass = words(concat!(cased_word!(""), r"|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n/]*|\s*[\r\n]+"));
+const SYMBOLS: Pass = words(symbol_words!(r"[\r\n]*|\s*[\r\n]+"));
+const BLOOM: Pass = plain(r" ?[^\s()|.,!?\x{2026}\x{3002}\x{FF0C}\x{3001}\x{964}\x{6D4}\x{60C}]+");
+const LINE_END: Pass = plain(r"[\r\n]");
+/// Ideographs and syllables of East Asia, and everything between.
+const ASIAN: Pass = plain(r"[\x{800}-\x{9FA5}\x{AC00}-\x{D7FF}]+");
+/// Ideographs and kana.
+const JAPANESE: Pass = plain(r"[\x{4E00}-\x{9FA5}\x{3040}-\x{30FF}]+");
+/// Scripts that are written without spaces. The publisher's list begins its last range of ideographs at U+8C48, which
+/// U+F900 was normalized to.
+const SPACELESS: Pass = plain(concat!(
+    r"[\x{4E00}-\x{9FFF}\x{3400}-\x{4DBF}\x{8C48}-\x{FAFF}\x{3040}-\x{30FF}\x{FF65}-\x{FF9F}\x{2F00}-\x{2FDF}",
+    r"\x{E40}-\x{EFF}\x{1780}-\x{17FF}\x{1000}-\x{109F}\x{AA60}-\x{AA7F}\x{A9E0}-\x{A9FF}\x{1100}-\x{11FF}]+"
+));
+/// Letters with case, as DeepSeek lists them: those of its version of Unicode, without some scripts.
+const DEEPSEEK_LETTERS: Pass = plain(concat!(
+    r"\s?[[\p{Lu}\p{Ll}\p{Lt}\x{295}]--[\x{560}\x{588}\x{10C7}-\x{10FF}\x{1C80}-\x{1C8A}\x{2D00}-\x{2D2D}",
+    r"\x{A790}-\x{A7FA}\x{AB30}-\x{AB68}\x{10570}-\x{105BC}\x{10D50}-\x{10D85}\x{16E40}-\x{16ED3}",
+    r"\x{1D400}-\x{1D7CB}\x{1DF00}-\x{1DF2A}]]+"
+));
+const DEEPSEEK_SYMBOLS: Pass =
+    plain(r"\s?[!-/:-~\x{FF01}-\x{FF0F}\x{FF1A}-\x{FF5E}\x{2018}-\x{201F}\x{3000}-\x{3002}]+");
+const DIGITS: Pass = plain(r"\p{N}+");
 const DIGIT: Pass = plain(r"\p{N}");
+const UP_TO_THREE_DIGITS: Pass = plain(r"\p{N}{1,3}");
 const THREE_DIGITS: Pass = plain("[0-9][0-9][0-9]");
 /// Digits among the characters that stand for bytes, as bytes. Falcon splits at them, even within characters.
 const NUMERIC_BYTES: Pass = plain(r"(?-u:[0-9\xB2\xB3\xB9\xBC-\xBE])+");
 
 /// Values that most entries of the table share.
-const BASE: Pre =
-    Pre { names: &[], passes: &[GPT2], ignore_merges: false, add_bos: false, clean_spaces: true, composes: false };
+const BASE: Pre = Pre {
+    names: &[],
+    passes: &[GPT2],
+    ignore_merges: false,
+    add_bos: false,
+    add_sep: false,
+    clean_spaces: true,
+    composes: false,
+};
 
 const TABLE: &[Pre] = &[
     Pre {
@@ -90,17 +163,17 @@ const TABLE: &[Pre] = &[
             "mpt",
             "jais",
             "exaone4",
-            "roberta-bpe",
             "jina-es",
             "jina-de",
-            "jina-v1",
-            "jina-v2",
+            "jina-v2-es",
+            "jina-v2-de",
             "gigachat",
             "mellum",
             "a.x-4.0",
         ],
         ..BASE
     },
+    Pre { names: &["roberta-bpe", "jina-v1-en", "jina-v2-code"], add_sep: true, ..BASE },
     Pre { names: &["olmo", "modern-bert"], composes: true, ..BASE },
     Pre { names: &["trillion", "granite-docling"], clean_spaces: false, ..BASE },
     Pre { names: &["smollm"], passes: &[DIGIT, GPT2], clean_spaces: false, ..BASE },
@@ -130,7 +203,17 @@ const TABLE: &[Pre] = &[
     Pre { names: &["dbrx", "smaug-bpe", "chatglm-bpe", "glm4"], passes: &[LLAMA3], ..BASE },
     Pre { names: &["qwen2"], passes: &[QWEN2], clean_spaces: false, composes: true, ..BASE },
     Pre {
-        names: &["deepseek-r1-qwen", "kormo", "f2llmv2", "hunyuan", "solar-open", "grok-2"],
+        names: &[
+            "deepseek-r1-qwen",
+            "kormo",
+            "f2llmv2",
+            "hunyuan",
+            "solar-open",
+            "grok-2",
+            "bailingmoe",
+            "bailingmoe2",
+            "llada-moe",
+        ],
         passes: &[QWEN2],
         clean_spaces: false,
         ..BASE
@@ -144,8 +227,49 @@ const TABLE: &[Pre] = &[
         ..BASE
     },
     Pre { names: &["tekken"], passes: &[TEKKEN], ignore_merges: true, add_bos: true, clean_spaces: false, ..BASE },
+    Pre { names: &["seed-coder"], passes: &[SEED_CODER], clean_spaces: false, ..BASE },
+    Pre { names: &["jais-2"], passes: &[JAIS2], ..BASE },
+    Pre { names: &["bloom", "gpt3-finnish"], passes: &[BLOOM], ..BASE },
+    Pre { names: &["poro-chat"], passes: &[BLOOM], clean_spaces: false, ..BASE },
+    Pre { names: &["viking"], passes: &[BLOOM, DIGIT], clean_spaces: false, ..BASE },
+    Pre {
+        names: &["deepseek-llm"],
+        passes: &[LINE_END, DEEPSEEK_LETTERS, DEEPSEEK_SYMBOLS, plain(r"\s+$"), ASIAN, DIGITS],
+        clean_spaces: false,
+        ..BASE
+    },
+    Pre {
+        names: &["deepseek-coder"],
+        passes: &[LINE_END, plain(r"\s?\p{L}+"), plain(r"\s?\p{P}+"), ASIAN, DIGIT],
+        clean_spaces: false,
+        ..BASE
+    },
+    Pre {
+        names: &["deepseek-v3", "hunyuan-dense", "joyai-llm", "hy_v4"],
+        passes: &[UP_TO_THREE_DIGITS, JAPANESE, SYMBOLS],
+        clean_spaces: false,
+        ..BASE
+    },
+    Pre {
+        names: &["spark2_5"],
+        passes: &[UP_TO_THREE_DIGITS, JAPANESE, words(symbol_words!(r"|[\r\n]")), DIGIT],
+        clean_spaces: false,
+        ..BASE
+    },
+    Pre {
+        names: &["afmoe"],
+        passes: &[Pass { matches: Matches::JoinedThrees, ..DIGITS }, SPACELESS, SYMBOLS],
+        clean_spaces: false,
+        ..BASE
+    },
+    Pre {
+        names: &["tiny_aya", "cohere2moe"],
+        passes: &[Pass { matches: Matches::Threes, ..DIGITS }, GPT4O],
+        clean_spaces: false,
+        ..BASE
+    },
     Pre { names: &["falcon"], passes: &[plain(r"[\p{P}$+<=>^~|`]+"), GPT2, NUMERIC_BYTES, THREE_DIGITS], ..BASE },
-    Pre { names: &["default"], passes: &[plain(r"[\p{P}$+<=>^~|]+"), GPT2, plain(r"\p{N}+"), THREE_DIGITS], ..BASE },
+    Pre { names: &["default"], passes: &[plain(r"[\p{P}$+<=>^~|]+"), GPT2, DIGITS, THREE_DIGITS], ..BASE },
 ];
 
 impl Pre {
@@ -158,7 +282,7 @@ impl Pre {
 /// The compiled expressions of a [`Pre`].
 #[derive(Debug)]
 pub(super) struct Splitter {
-    passes: Vec<Pattern>,
+    passes: Vec<(Pattern, Matches)>,
 }
 
 impl Splitter {
@@ -168,8 +292,9 @@ impl Splitter {
     pub fn new(pre: &Pre) -> Result<Splitter, TokenizerError> {
         let mut passes = Vec::new();
         for pass in pre.passes {
-            let patterns: &[&str] = if pass.spaces { &[pass.pattern, r"\s+"] } else { &[pass.pattern] };
-            passes.push(Pattern::new(patterns)?);
+            let spaces = matches!(pass.matches, Matches::Words | Matches::Runs);
+            let patterns: &[&str] = if spaces { &[pass.pattern, r"\s+"] } else { &[pass.pattern] };
+            passes.push((Pattern::new(patterns)?, pass.matches));
         }
         Ok(Splitter { passes })
     }
@@ -177,10 +302,10 @@ impl Splitter {
     /// Splits a text into its pieces: matches, and the gaps between them. Pieces may be incomplete characters.
     pub fn split<'t>(&self, text: &'t str) -> Vec<&'t [u8]> {
         let mut pieces = vec![text.as_bytes()];
-        for pattern in &self.passes {
+        for (pattern, matches) in &self.passes {
             let mut cut = Vec::new();
             for piece in pieces {
-                cut_piece(pattern, piece, &mut cut);
+                cut_piece(pattern, *matches, piece, &mut cut);
             }
             pieces = cut;
         }
@@ -188,32 +313,55 @@ impl Splitter {
     }
 }
 
-/// Index of the expression that stands for `\s+(?!\S)|\s+` in a pattern of two.
+/// Index of the expression that stands for white space in a pattern of two.
 const SPACES: usize = 1;
 
-fn cut_piece<'t>(pattern: &Pattern, piece: &'t [u8], out: &mut Vec<&'t [u8]>) {
-    let mut rest = piece;
-    while let Some((expression, found)) = pattern.find(rest) {
-        let mut end = found.end;
-        let run = &rest[found.clone()];
-        if expression == SPACES && end < rest.len() {
-            let last = 1 + run.iter().rev().take_while(|&&byte| byte & 0xC0 == 0x80).count();
-            if last < run.len() {
-                end -= last;
-            }
+fn cut_piece<'t>(pattern: &Pattern, matches: Matches, piece: &'t [u8], out: &mut Vec<&'t [u8]>) {
+    // Beginning of what is not cut yet, and of what is not searched yet.
+    let (mut from, mut at) = (0, 0);
+    let mut cut = |end: usize| {
+        if end > from {
+            out.push(&piece[from..end]);
         }
-        if end == 0 {
+        from = end;
+    };
+    while let Some((expression, found)) = pattern.find(&piece[at..]) {
+        let (start, mut end) = (at + found.start, at + found.end);
+        let run = &piece[start..end];
+        // Places where a character begins, and the end.
+        let places = || (0..=run.len()).filter(|place| run.get(*place).is_none_or(|byte| byte & 0xC0 != 0x80));
+        if matches != Matches::JoinedThrees {
+            cut(start);
+        }
+        match matches {
+            Matches::Threes | Matches::JoinedThrees => {
+                let first = (places().count() - 1) % 3;
+                places().enumerate().skip(1).filter(|(n, _)| n % 3 == first).for_each(|(_, place)| cut(start + place));
+            }
+            _ if expression == SPACES => {
+                if end < piece.len()
+                    && let Some(last) = places().rev().nth(1).filter(|last| *last > 0)
+                {
+                    end = start + last;
+                }
+                let mut left = places().skip(1).take_while(|place| start + place <= end).count();
+                let mut ends = places().skip(1);
+                let mut next = || RUNS.into_iter().find(|length| *length <= left).inspect(|length| left -= length);
+                while matches == Matches::Runs
+                    && let Some(place) = next().and_then(|length| ends.nth(length - 1))
+                {
+                    cut(start + place);
+                }
+            }
+            _ => {}
+        }
+        cut(end);
+        if end == at {
             break;
         }
-        if found.start > 0 {
-            out.push(&rest[..found.start]);
-        }
-        out.push(&rest[found.start..end]);
-        rest = &rest[end..];
+        at = end;
     }
-    if !rest.is_empty() {
-        out.push(rest);
-    }
+    cut(piece.len());
 }
 
 #[cfg(test)]

@@ -22,21 +22,25 @@ pub(super) struct Specials {
     ids: Vec<u32>,
     /// Index of the longest other token that is a prefix of each.
     shorter: Vec<Option<usize>>,
-    /// Tokens after which white space is stripped, in ascending order.
-    rstrip: Vec<u32>,
+    /// Tokens before which white space is stripped, and those after which it is, in ascending order.
+    strip: [Vec<u32>; 2],
 }
 
 impl Specials {
-    /// Collects the special tokens. `rstrip` says whether white space is stripped after a token with that text.
-    pub fn new(vocab: &Vocab, rstrip: impl Fn(&str) -> bool) -> Specials {
+    /// Collects the special tokens. `strips` says whether white space is stripped before and after a token with that
+    /// text.
+    pub fn new(vocab: &Vocab, strips: impl Fn(&str) -> [bool; 2]) -> Specials {
         let special = |id: &u32| {
             matches!(vocab.kind(*id), TokenKind::Control | TokenKind::Unknown | TokenKind::User)
                 && vocab.text(*id).len() <= MAX_BYTES
         };
         let ids: Vec<u32> = vocab.by_text().iter().copied().filter(special).collect();
-        let mut rstrip: Vec<u32> = ids.iter().copied().filter(|&id| rstrip(vocab.text(id))).collect();
-        rstrip.sort_unstable();
-        Specials { shorter: shorter(vocab, &ids), ids, rstrip }
+        let strip = [0, 1].map(|side| {
+            let mut strip: Vec<u32> = ids.iter().copied().filter(|&id| strips(vocab.text(id))[side]).collect();
+            strip.sort_unstable();
+            strip
+        });
+        Specials { shorter: shorter(vocab, &ids), ids, strip }
     }
 
     /// Splits a text at special tokens. Longer tokens take precedence over shorter ones, wherever they are; among those
@@ -60,8 +64,8 @@ impl Specials {
             let mut places = mem::take(&mut waiting[bytes]);
             places.sort_unstable();
             for (start, token) in places {
-                let before = taken.range(..=start).next_back();
-                if before.is_some_and(|(_, &(taken_end, _))| taken_end > start) {
+                let free = taken.range(..=start).next_back().map_or(0, |(_, &(taken_end, _))| taken_end);
+                if free > start {
                     continue;
                 }
                 let limit = taken.range(start..).next().map_or(text.len(), |(&next, _)| next);
@@ -74,10 +78,18 @@ impl Specials {
                     }
                     continue;
                 }
-                if self.rstrip.binary_search(&id).is_ok() {
-                    let space = text[end..limit].bytes().take_while(|&b| b == b' ' || (9..=13).contains(&b)).count();
+                let is_space = |b: &u8| *b == b' ' || (9..=13).contains(b);
+                let strips = self.strip.each_ref().map(|ids| ids.binary_search(&id).is_ok());
+                if strips[1] {
+                    let space = text[end..limit].bytes().take_while(is_space).count();
                     if space > 0 {
                         taken.insert(end, (end + space, None));
+                    }
+                }
+                if strips[0] {
+                    let space = text[free..start].bytes().rev().take_while(is_space).count();
+                    if space > 0 {
+                        taken.insert(start - space, (start, None));
                     }
                 }
                 taken.insert(start, (end, Some(id)));
@@ -207,7 +219,7 @@ mod tests {
         for _ in 0..2000 {
             let kinds: Vec<i32> = texts.iter().map(|_| [1, 3, 4][random(3) as usize]).collect();
             let vocab = vocab(&texts, &kinds);
-            let specials = Specials::new(&vocab, |_| false);
+            let specials = Specials::new(&vocab, |_| [false; 2]);
             let text: String = (0..random(24)).map(|_| ['a', 'b', 'c', 'd'][random(4) as usize]).collect();
             for all in [false, true] {
                 assert_eq!(specials.partition(&vocab, &text, all), plainly(&vocab, &text, all), "{text} {kinds:?}");

@@ -33,15 +33,12 @@ struct Symbol {
 
 impl Spm {
     pub fn from_metadata(metadata: &Metadata, vocab: &Vocab, unknown: Option<u32>) -> Result<Spm, TokenizerError> {
-        let key = "tokenizer.ggml.scores";
-        let scores = metadata.require::<Vec<f32>>(key)?;
-        check_len(key, scores.len(), vocab.len())?;
         let bytes = std::array::from_fn(|b| {
             let raw = [b as u8];
             let raw = std::str::from_utf8(&raw).ok().and_then(|text| vocab.id(text));
             vocab.id(&format!("<0x{b:02X}>")).or(raw).or(unknown)
         });
-        Ok(Spm { scores: scores.into_iter().map(ordered).collect(), bytes })
+        Ok(Spm { scores: scores(metadata, vocab)?.into_iter().map(ordered).collect(), bytes })
     }
 
     /// Tokenizes `text`, whose spaces are already replaced.
@@ -91,6 +88,14 @@ impl Spm {
             }
         }
     }
+}
+
+/// Reads the scores of tokens. Without them in the file, all are zero.
+pub(super) fn scores(metadata: &Metadata, vocab: &Vocab) -> Result<Vec<f32>, TokenizerError> {
+    let key = "tokenizer.ggml.scores";
+    let scores = metadata.get::<Vec<f32>>(key)?.unwrap_or_else(|| vec![0.0; vocab.len()]);
+    check_len(key, scores.len(), vocab.len())?;
+    Ok(scores)
 }
 
 /// Maps a float to an integer of the same order; both zeros are equal.

@@ -286,7 +286,7 @@ fn unusable_tokenizers() {
     let error = |m: &Metadata| Tokenizer::from_metadata(m).expect_err("unusable");
     assert_eq!(error(&Metadata::default()), TokenizerError::Missing);
     assert_eq!(error(&metadata("none", &[])), TokenizerError::Missing);
-    assert_eq!(error(&metadata("rwkv", SPM)), TokenizerError::Model("rwkv".into()));
+    assert_eq!(error(&metadata("new", SPM)), TokenizerError::Model("new".into()));
     let mut m = metadata("gpt2", SPM);
     assert!(error(&m).to_string().contains("tokenizer.ggml.merges"));
     m.insert("tokenizer.ggml.pre", Value::String("new".into()));
@@ -297,4 +297,136 @@ fn unusable_tokenizers() {
     }
     short.insert("tokenizer.ggml.scores", Value::Floats(vec![0.0]));
     assert!(error(&short).to_string().contains("1 entries for 14 tokens"));
+    let reason = |m: &Metadata| match error(m) {
+        TokenizerError::Malformed { key, reason } => format!("{key} {reason}"),
+        error => panic!("{error}"),
+    };
+    assert!(reason(&metadata("t5", &SPM[..2])).contains("unknown_token_id names no token"));
+    assert!(reason(&metadata("t5", &[("a", f32::NAN, 1), ("b", 0.0, 1), ("c", 0.0, 2)])).contains("not finite"));
+    assert!(reason(&metadata("rwkv", &[("\\x0g", 0.0, 1)])).contains("hexadecimal"));
+    assert!(reason(&metadata("plamo2", SPM)).contains("lacks a token for some byte"));
+    for (map, part) in [(&[1, 0, 0][..], "cut off"), (&[4, 0, 0, 0, 1], "cut off"), (&[0; 4], "has no nodes")] {
+        let mut m = metadata("t5", SPM);
+        m.insert("tokenizer.ggml.precompiled_charsmap", Value::Ints(map.to_vec()));
+        assert!(reason(&m).contains(part), "{map:?}");
+    }
+}
+
+const UNIGRAM: &[(&str, f32, i32)] = &[
+    ("<pad>", 0.0, 3),
+    ("</s>", 0.0, 3),
+    ("<unk>", 0.0, 2),
+    ("\u{2581}", -3.0, 1),
+    ("a", -4.0, 1),
+    ("\u{2581}a", -2.0, 1),
+    ("b", -5.0, 1),
+    ("ab", -9.0, 1),
+    ("<mask>", 0.0, 3),
+    ("Qx", -50.0, 4),
+    ("c\u{2581}", 0.0, 4),
+    ("d", -1.0, 5),
+    ("e", -1.0, 0),
+];
+
+fn unigram(more: &[(&str, Value)]) -> Tokenizer {
+    let mut m = metadata("t5", UNIGRAM);
+    for (key, value) in more {
+        m.insert(key, value.clone());
+    }
+    Tokenizer::from_metadata(&m).unwrap()
+}
+
+#[test]
+fn unigram_takes_the_best_sum_of_scores() {
+    let t = unigram(&[]);
+    let raw = |text: &str| t.encode(text, false, true);
+    assert_eq!(raw("ab"), [7], "of equal sums the one whose last token begins first");
+    assert_eq!(raw("a  a"), [4, 3, 5], "spaces are kept, and none is added");
+    assert_eq!(raw("xyza\u{1F600}"), [2, 4, 2], "neighbouring unknown characters are one token");
+    assert_eq!(raw("</s>a"), [1, 4]);
+    assert_eq!(raw("ade"), [4, 11, 2], "unused tokens count, those of no kind do not");
+    assert_eq!(t.encode("a", true, false), [4, 1]);
+    assert_eq!(t.encode("", true, false), [1]);
+    assert_eq!((t.bos(), t.eos(), t.add_bos(), t.most_bytes()), (None, Some(1), false, None));
+    assert_eq!(t.decode(&[5, 3, 4, 10, 1, 11], false), " a ac\u{2581}", "user-defined tokens are shown as they are");
+    assert_eq!(t.decode(&[5, 1], true), " a</s>");
+
+    let flag = |key: &'static str| (key, Value::Bool(true));
+    let trimmed = unigram(&[flag("tokenizer.ggml.remove_extra_whitespaces"), flag("tokenizer.ggml.add_space_prefix")]);
+    assert_eq!(trimmed.encode("  a   a ", false, false), [5, 5]);
+    assert_eq!(trimmed.encode("aQxa", false, false), [5, 9, 5], "each part begins with a word");
+    assert!(trimmed.encode("   ", false, false).is_empty());
+    assert_eq!(trimmed.decode(&[5, 5], false), "a a");
+    let prefixed = unigram(&[flag("tokenizer.ggml.add_space_prefix")]);
+    assert_eq!(prefixed.encode(" a a", false, false), [3, 5, 5], "one space more before the first word");
+}
+
+#[test]
+fn a_mask_takes_the_space_before_it_where_its_model_says_so() {
+    let t = unigram(&[("general.architecture", Value::String("jina-bert-v3".into()))]);
+    assert_eq!(t.encode("a \n<mask> a", false, true), [4, 8, 5]);
+    assert_eq!(t.encode(" <mask>  <mask>", false, true), [8, 8]);
+    assert_eq!(unigram(&[]).encode("a <mask>a", false, true), [4, 3, 8, 4]);
+}
+
+#[test]
+fn pairs_have_the_tokens_that_the_file_adds() {
+    let ids = |key: &str, id| (format!("tokenizer.ggml.{key}_token_id"), Value::Uint(id));
+    let flag = |key: &str, on| (format!("tokenizer.ggml.add_{key}_token"), Value::Bool(on));
+    let of = |model: &str, more: &[(String, Value)]| {
+        let mut m = metadata(model, UNIGRAM);
+        m.insert("tokenizer.ggml.merges", Value::Strings(Arc::default()));
+        more.iter().for_each(|(key, value)| assert!(m.insert(key, value.clone())));
+        let Pair { bos, eos, sep, .. } = Tokenizer::from_metadata(&m).unwrap().pair;
+        [bos, eos, sep]
+    };
+    assert_eq!(of("t5", &[]), [None, Some(1), None]);
+    let roberta = [ids("bos", 0), ids("eos", 1), ids("seperator", 3), flag("bos", true), flag("sep", true)];
+    assert_eq!(of("t5", &roberta), [Some(0), Some(1), Some(3)]);
+    assert_eq!(of("t5", &roberta[..4]), [Some(0), Some(1), None]);
+    let bert = [ids("bos", 0), ids("seperator", 3), flag("eos", true), flag("sep", false)];
+    assert_eq!(of("bert", &bert[..2]), [Some(0), None, Some(3)], "files of before have no final separator");
+    assert_eq!(of("bert", &bert), [Some(0), Some(3), None]);
+    let pre = |name: &str| ("tokenizer.ggml.pre".to_owned(), Value::String(name.into()));
+    assert_eq!(of("gpt2", &[ids("seperator", 3), pre("jina-v1-en")]), [None, None, Some(3)]);
+    assert_eq!(of("gpt2", &[ids("seperator", 3), pre("gpt-2")]), [None; 3]);
+    assert_eq!(of("t5", &[ids("bos", 99), ids("eos", 99), flag("bos", true)]), [None, Some(1), None], "out of range");
+}
+
+#[test]
+fn rwkv_takes_the_longest_token() {
+    let tokens = [
+        ("<s>", 0.0, 3),
+        ("a", 0.0, 1),
+        ("ab", 0.0, 1),
+        ("abcd", 0.0, 1),
+        ("\\n", 0.0, 1),
+        ("\\xe4", 0.0, 1),
+        ("\\xb8\\xad", 0.0, 1),
+        ("\\\\", 0.0, 1),
+        ("\\'\\t", 0.0, 5),
+        ("中", 0.0, 4),
+    ];
+    let t = Tokenizer::from_metadata(&metadata("rwkv", &tokens)).unwrap();
+    assert_eq!(t.encode("abca\n\\'\tb", true, false), [2, 1, 4, 7, 8], "bytes without a token vanish");
+    assert_eq!(t.encode("\u{4e2d}<s>", true, true), [9, 0]);
+    assert_eq!(t.encode("a<s>", false, false), [1, 0], "the texts of special tokens are texts, too");
+    assert_eq!(t.decode(&[3, 4, 5, 6, 8, 0], false), "abcd\n中'\t");
+    assert_eq!(t.decode(&[5, 0], true), "\u{FFFD}<s>");
+}
+
+#[test]
+fn plamo_takes_the_lowest_sum_of_costs() {
+    let mut tokens = vec![("<unk>".to_owned(), 0.0, 2), ("<s>".to_owned(), 0.0, 3), ("</s>".to_owned(), 0.0, 3)];
+    tokens.extend((0..256).map(|byte| (format!("<0x{byte:02X}>"), 0.0, 6)));
+    let texts = [("a", -1.0), ("b", -1.0), ("ab", -2.0), ("c", -3000.0), ("\u{2581}", -1.0), ("d", -1500.0)];
+    tokens.extend(texts.map(|(text, score)| (text.to_owned(), score, 1)));
+    let tokens: Vec<_> = tokens.iter().map(|(text, score, kind)| (&text[..], *score, *kind)).collect();
+    let t = Tokenizer::from_metadata(&metadata("plamo2", &tokens)).unwrap();
+    let raw = |text: &str| t.encode(text, true, false);
+    assert_eq!(raw("\u{FEFF}abb"), [261, 260], "of equal costs the longest token at the beginning");
+    assert_eq!(raw("c"), [3 + 99], "a token that costs too much is not used");
+    assert_eq!(raw("d"), [3 + 100], "bytes are cheaper");
+    assert_eq!(raw("a \u{2581}é"), [259, 3 + 32, 263, 3 + 0xC3, 3 + 0xA9]);
+    assert_eq!(t.decode(&raw("a \u{2581}é"), false), "a \u{2581}é", "nothing stands for a space");
 }

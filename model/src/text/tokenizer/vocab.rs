@@ -18,8 +18,10 @@ pub enum TokenKind {
     User,
     /// A single byte.
     Byte,
-    /// A token that is never produced.
+    /// A token that is never shown.
     Unused,
+    /// A token whose kind is not known; treated like an unused one.
+    Undefined,
 }
 
 impl TokenKind {
@@ -30,8 +32,9 @@ impl TokenKind {
             2 => TokenKind::Unknown,
             3 => TokenKind::Control,
             4 => TokenKind::User,
+            5 => TokenKind::Unused,
             6 => TokenKind::Byte,
-            _ => TokenKind::Unused,
+            _ => TokenKind::Undefined,
         }
     }
 }
@@ -80,7 +83,7 @@ impl Vocab {
     }
 
     pub fn kind(&self, id: u32) -> TokenKind {
-        self.kinds.get(id as usize).copied().unwrap_or(TokenKind::Unused)
+        self.kinds.get(id as usize).copied().unwrap_or(TokenKind::Undefined)
     }
 
     /// Returns whether the file has the kinds of tokens.
