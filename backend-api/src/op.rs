@@ -68,7 +68,7 @@ pub use penalize::{Penalize, Penalties};
 pub use permute::Permute;
 pub use pick::Pick;
 pub use rope::{Rope, RopeMode, RopeTable, Yarn};
-pub use route::{Gate, Route};
+pub use route::{Gate, Groups, Route};
 pub use sample::Sample;
 pub use scale::Scale;
 pub use short_conv::ShortConv;

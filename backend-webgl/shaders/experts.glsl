@@ -3,7 +3,11 @@
 //!include decode.glsl
 
 int expert(int row, int choice) {
+//!if IN_TURN
+    return choice;
+//!else
     return clamp(int(load1(src_ids, choices, row, choice)), 0, experts - 1);
+//!end
 }
 
 // A group of the operand, and the sums of its halves.

@@ -54,6 +54,38 @@ vec4 scores(vec4 logit) {
 //!end
 }
 
+//!if GROUPED
+// The groups whose columns can be chosen, a bit for each.
+uint groups_open = 0u;
+
+bool is_open(int group_id) {
+    return ((groups_open >> uint(group_id)) & 1u) == 1u;
+}
+
+// Opens the groups whose two best columns have the largest sums.
+void open_groups(int row) {
+    for (int round = 0; round < groups_used; round++) {
+        float largest_sum = 0.0;
+        int found = -1;
+        for (int id = 0; id < groups; id++) {
+            vec2 two = vec2(LOWEST);
+            for (int c = id * group; c < (id + 1) * group; c++) {
+                float own = scores(vec4(load1(src_logits, cols, row, c))).x;
+//!if BIASED
+                own += load1(src_bias, cols, 0, c);
+//!end
+                two = vec2(max(two.x, own), max(two.y, min(two.x, own)));
+            }
+            if (!is_open(id) && (found < 0 || two.x + two.y > largest_sum)) {
+                largest_sum = two.x + two.y;
+                found = id;
+            }
+        }
+        groups_open |= 1u << uint(found);
+    }
+}
+
+//!end
 // What the choice goes by. Without a bias, the order of the scores is that of the logits.
 vec4 keys4(int row, int c4) {
 //!if BIASED
@@ -64,6 +96,9 @@ vec4 keys4(int row, int c4) {
 }
 
 void consider(float key, int id) {
+//!if GROUPED
+    if (id >= cols || !is_open(id / group)) return;
+//!end
     bool open = before_id < 0 || key < before || (key == before && id > before_id);
     if (id < cols && open && (best_id < 0 || key > best)) {
         best = key;
@@ -74,6 +109,9 @@ void consider(float key, int id) {
 void choose(int row, int col) {
     look(row);
     if (broken) return;
+//!if GROUPED
+    open_groups(row);
+//!end
     float together = 0.0;
     for (int choice = 0; choice < choices; choice++) {
         best_id = -1;

@@ -48,7 +48,7 @@ const ONLY: &[(&str, &[&str])] = &[
 /// Variants of kernels that the backend never makes, besides those that follow from their files.
 const NEVER: &[(&str, &[&str])] = &[
     ("append", &["!APPEND"]),
-    ("experts_sum", &["GLU", "NORM"]),
+    ("experts_sum", &["GLU", "NORM", "IN_TURN"]),
     ("head_factors", &["LAYER", "L2"]),
     ("kv_append", &["!TWO"]),
     ("linear", &["L2"]),

@@ -21,10 +21,50 @@ fn score(logit: f32, highest: f32, total: f32) -> f32 {
 //!end
 }
 
+//!if BIASED || GROUPED
+// The score of a column with its bias.
+fn biased(first: u32, c: u32, highest: f32, total: f32) -> f32 {
+    let own = score(logits[first + c], highest, total);
+//!if BIASED
+    return own + bias[c];
+//!else
+    return own;
+//!end
+}
+
+//!end
+//!if GROUPED
+var<workgroup> group_score: array<f32, MOST>;
+var<workgroup> group_open: array<u32, MOST>;
+
+// Opens the groups whose two best columns have the largest sums.
+fn open_groups(first: u32, lane: u32, highest: f32, total: f32) {
+    for (var g = lane; g < p.groups; g += WG) {
+        var best = LOWEST;
+        var second = LOWEST;
+        for (var c = g * p.group; c < (g + 1u) * p.group; c++) {
+            let own = biased(first, c, highest, total);
+            second = max(second, min(own, best));
+            best = max(best, own);
+        }
+        group_score[g] = best + second;
+    }
+    workgroupBarrier();
+    for (var g = lane; g < p.groups; g += WG) {
+        var before = 0u;
+        for (var other = 0u; other < p.groups; other++) {
+            before += select(0u, 1u, beats(group_score[other], other, group_score[g], g));
+        }
+        group_open[g] = select(0u, 1u, before < p.groups_used);
+    }
+    workgroupBarrier();
+}
+
+//!end
 // What the choice goes by. Without a bias, the order of the scores is that of the logits.
 fn key(first: u32, c: u32, highest: f32, total: f32) -> f32 {
 //!if BIASED
-    return score(logits[first + c], highest, total) + bias[c];
+    return biased(first, c, highest, total);
 //!else
     return logits[first + c];
 //!end
@@ -38,6 +78,11 @@ fn search(first: u32, lane: u32, value: f32, index: u32, highest: f32, total: f3
         if (!is_finite(logits[first + c])) {
             return BROKEN;
         }
+//!if GROUPED
+        if (group_open[c / p.group] == 0u) {
+            continue;
+        }
+//!end
         let candidate = key(first, c, highest, total);
         let left = index == NONE || beats(value, index, candidate, c);
         if (left && beats(candidate, c, best, found)) {
@@ -73,6 +118,9 @@ fn main(
         total += exp(logits[first + c] - highest);
     }
     total = workgroup_sum(lane, total);
+//!end
+//!if GROUPED
+    open_groups(first, lane, highest, total);
 //!end
     var index = search(first, lane, 0.0, NONE, highest, total);
     var value = key(first, min(index, p.cols - 1u), highest, total);

@@ -45,7 +45,18 @@ const NEVER: &[(&str, &[&str])] = &[
     ("matmul_id", &["decoder dense", "decoder quads", "decoder whole", "PARTS", "SUMMED", "!SEVERAL", "SINKS"]),
     (
         "experts_sum",
-        &["decoder dense", "decoder quads", "decoder whole", "PARTS", "SUMMED", "!SEVERAL", "SINKS", "NORM", "LAYER"],
+        &[
+            "decoder dense",
+            "decoder quads",
+            "decoder whole",
+            "PARTS",
+            "SUMMED",
+            "!SEVERAL",
+            "SINKS",
+            "NORM",
+            "LAYER",
+            "IN_TURN",
+        ],
     ),
     // What norms heads has a kernel of its own.
     ("qkv_append", &["NORM"]),

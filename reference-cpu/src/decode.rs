@@ -22,6 +22,12 @@ pub fn row(format: Format, bytes: &[u8], out: &mut [f32]) {
     format.visit(Decode { bytes, out });
 }
 
+/// Decodes a row by code that its callers share. [`row`] becomes part of each of them, with all formats.
+#[inline(never)]
+pub fn row_shared(format: Format, bytes: &[u8], out: &mut [f32]) {
+    row(format, bytes, out);
+}
+
 struct Decode<'a> {
     bytes: &'a [u8],
     out: &'a mut [f32],

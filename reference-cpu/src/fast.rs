@@ -56,7 +56,10 @@ pub(crate) fn needs(form: &Form, inputs: &[&Tensor], threads: usize) -> Needs {
     let alone = |scratch| Needs { scratch, parts: 1, units: 1 };
     match (form, inputs) {
         (Form::Op(Op::MatMul(_)), [x, w, ..]) => linear::needs(x, w, threads),
-        (Form::Op(Op::MatMulId(op)), [_, w, ids]) => linear::needs_id(op, w, ids, threads),
+        (Form::Op(Op::MatMulId(op)), [x, w, ids @ ..]) => {
+            let choices = ids.first().unwrap_or(x).shape;
+            linear::needs_id(op, w, choices.dim(0) * choices.dim(1), threads)
+        }
         (Form::Linear(op), _) => op.operands(inputs).map_or(alone(0), |o| linear::needs(o.x, o.w, threads)),
         (Form::Op(Op::Attention(op)), [q, k, v, ..]) => attention::needs(op, [q, k, v], threads),
         _ => alone(inputs.first().map_or(0, |first| first.shape.cols())),

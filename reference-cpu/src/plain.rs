@@ -6,7 +6,7 @@ use backend_api::Op;
 mod attention;
 mod conv;
 mod elementwise;
-mod experts;
+pub(crate) mod experts;
 mod images;
 mod matmul;
 pub(crate) mod norm;

@@ -53,6 +53,18 @@ pub(super) fn cases() -> Vec<Case> {
     add(Format::Q4_0, MatMulId { rows: 70, stride: 72, first: 3 }, [90, 2, 96], 3, true);
     add(Format::F32, MatMulId::dense(33), [40, 1, 71], 2, false);
     add(Format::Q8_0, MatMulId::dense(256), [1, 8, 768], 6, false);
+    // Each choice has an expert of its own.
+    for (format, op, dims) in [
+        (Format::F32, MatMulId::dense(9), [3, 4, 33]),
+        (Format::Q8_0, MatMulId { rows: 12, stride: 20, first: 8 }, [2, 5, 96]),
+        (Format::Q4_0, MatMulId::dense(70), [1, 3, 64]),
+        (Format::F16, MatMulId::dense(40), [40, 2, 64]),
+    ] {
+        let name = format!("{} {op:?} in turn {dims:?}", format.name());
+        cases.push(Case::new(op, name, StepParams::at(0, dims[0] as u32), |o| {
+            vec![o.input(&dims), o.packed(format, op.first + dims[1] * op.stride, dims[2])]
+        }));
+    }
     let outside = Fill::Values(vec![-1.0, 9.0, 2.0, -5.0]);
     cases.push(Case::new(MatMulId::dense(8), "ids of no expert", StepParams::at(0, 2), |o| {
         let (x, w) = (o.input(&[2, 64]), o.packed(Format::Q8_0, 24, 64));

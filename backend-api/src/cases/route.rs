@@ -5,7 +5,10 @@ use super::prelude::*;
 pub(super) fn cases() -> Vec<Case> {
     let mut cases = Vec::new();
     let mut add = |name: &str, [t, n, k]: [usize; 3], gate, biased, normalised, scale, fill: Fill| {
-        let op = Route { k, gate, biased, normalised, scale };
+        // The first words name a number of groups, and how many of them are used.
+        let mut words = name.split(' ').map_while(|word| word.parse().ok());
+        let groups = words.next().zip(words.next()).map(|(count, used)| Groups { count, used });
+        let op = Route { k, gate, biased, normalised, scale, groups };
         let name = format!("{name} {t}x{n} {k} {gate:?} biased {biased} normalised {normalised} scale {scale}");
         cases.push(Case::new(op, name, StepParams::at(0, t as u32), |o| {
             let logits = o.filled(&[t, n], fill);
@@ -20,6 +23,14 @@ pub(super) fn cases() -> Vec<Case> {
             add("", [5, 33, 7], gate, biased, false, 1.0, wide.clone());
             add("", [3, 128, 8], gate, biased, true, 2.5, wide.clone());
         }
+        for biased in [false, true] {
+            add("4 2 groups", [5, 8, 3], gate, biased, true, 2.5, wide.clone());
+            add("3 2 groups", [2, 9, 4], gate, biased, false, 1.0, wide.clone());
+        }
+        add("8 4 groups", [3, 256, 8], gate, true, true, 2.5, wide.clone());
+        add("4 1 groups, ties", [2, 12, 3], gate, false, true, 1.0, Fill::Values(vec![0.0, 2.0, 1.0, 2.0, -1.0]));
+        add("2 1 groups, one nan", [3, 20, 4], gate, false, true, 1.0, Fill::odd_one(25, f32::NAN));
+        add("32 31 groups, very many", [2, 512, 64], gate, false, true, 1.0, wide.clone());
         add("all of", [2, 6, 6], gate, false, true, 1.0, wide.clone());
         add("one of", [4, 4, 1], gate, false, false, 1.0, wide.clone());
         add("ties", [2, 12, 5], gate, false, true, 1.0, Fill::Values(vec![0.0, 2.0, 1.0, 2.0, -1.0]));

@@ -5,8 +5,11 @@
 //! scores are chosen, the largest first, of equals the first first. A bias is added to the scores for that alone. The
 //! weights are the scores of those chosen, over their sum if `normalised`, times `scale`. In a row with a logit that is NaN
 //! or infinite all ids are -1 and all weights 0.
+//!
+//! With `groups`, neighbouring experts make groups, and only those of the best groups can be chosen. The score of a group is
+//! the sum of the two largest of its experts, with the bias; of equal groups the first is better.
 //! *Source*: Shazeer et al., "Outrageously Large Neural Networks: The Sparsely-Gated Mixture-of-Experts Layer", 2017; of
-//! the bias: DeepSeek-AI, "DeepSeek-V3 Technical Report", 2024.
+//! the bias and the groups: DeepSeek-AI, "DeepSeek-V3 Technical Report", 2024.
 
 use super::describe::{Describe, F32, Output, ensure, floats, with_cols};
 use crate::tensor::{DType, Tensor};
@@ -27,6 +30,15 @@ impl Gate {
     pub const ALL: [Gate; 3] = [Gate::Softmax, Gate::SoftmaxOfChosen, Gate::Sigmoid];
 }
 
+/// Groups of experts, some of which are chosen first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Groups {
+    /// Number of groups; at most [`Route::MAX_GROUPS`].
+    pub count: usize,
+    /// Groups whose experts can be chosen.
+    pub used: usize,
+}
+
 /// See the [module page](self).
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Route {
@@ -40,11 +52,15 @@ pub struct Route {
     pub normalised: bool,
     /// Multiplies the weights.
     pub scale: f32,
+    /// Groups that are chosen before experts, if there are some.
+    pub groups: Option<Groups>,
 }
 
 impl Route {
     /// The largest k: kernels hold those chosen on chip.
     pub const MAX: usize = 64;
+    /// The most groups: kernels hold a bit for each.
+    pub const MAX_GROUPS: usize = 32;
     /// The least that weights are divided by: the smallest normal number of 16 bits, as llama.cpp has it.
     pub const LEAST_SUM: f32 = 6.103_515_6e-5;
 }
@@ -64,6 +80,15 @@ impl Describe for Route {
         ensure(self.scale.is_finite(), || "the scale must be finite".into())?;
         if let Some(bias) = inputs.get(1) {
             ensure(bias.shape.dims().eq([logits.cols()]), || format!("the bias must be [{}]", logits.cols()))?;
+        }
+        if let Some(Groups { count, used }) = self.groups {
+            let n = logits.cols();
+            let counts = (1..=Self::MAX_GROUPS).contains(&count) && (1..=count).contains(&used);
+            ensure(counts && n.is_multiple_of(count) && n / count >= 2, || {
+                format!("{n} experts make no {count} groups of which {used} are used")
+            })?;
+            let most = n / count * used;
+            ensure(self.k <= most, || format!("{used} groups have but {most} of {} experts", self.k))?;
         }
         let out = with_cols(&logits, self.k)?;
         Ok(vec![Output::New(out, DType::I32), Output::New(out, DType::F32)])

@@ -3,7 +3,7 @@
 use super::{Lowering, SEVERAL_NORMS, whole_groups};
 use crate::kernel::{Draw, Kernel, Target};
 use backend_api::form::{ExpertsGlu, ExpertsSum};
-use backend_api::op::{Gate, MatMulId, NormKind, Route};
+use backend_api::op::{Gate, Groups, MatMulId, NormKind, Route};
 use backend_api::{Kind, Tensor};
 
 /// Rounds of a fragment's loops: Mesa's software device ends those of a shader after 65,535 in all, silently.
@@ -13,7 +13,7 @@ impl Lowering<'_> {
     pub(super) fn route(&self, op: &Route) -> Result<Kernel, String> {
         let logits = self.input(0)?;
         let cols = logits.shape.cols();
-        if (op.k + 1) * cols.div_ceil(4) > MOST_ROUNDS {
+        if (op.k + 1) * cols.div_ceil(4) + op.groups.map_or(0, |groups| groups.used * cols) > MOST_ROUNDS {
             return Err(format!("a fragment cannot choose {} of {cols} experts", op.k));
         }
         let of_chosen = op.gate == Gate::SoftmaxOfChosen;
@@ -22,7 +22,7 @@ impl Lowering<'_> {
             // A slot may be larger than a storage.
             return Err("ids and weights are drawn together, so that the caller must read both or neither".into());
         }
-        let draw = self
+        let mut draw = self
             .draw("route")?
             .and(Target::Output(1))
             .define_if(op.gate == Gate::Softmax, "SOFTMAX")
@@ -33,6 +33,9 @@ impl Lowering<'_> {
             .float("scale", op.scale)
             .float("least_sum", if of_chosen { f32::MIN_POSITIVE } else { Route::LEAST_SUM })
             .input("src_logits", 0, logits);
+        if let Some(Groups { count, used }) = op.groups {
+            draw = draw.define("GROUPED", "").int("groups", count).int("groups_used", used).int("group", cols / count);
+        }
         Ok(match op.biased {
             true => draw.define("BIASED", "").input("src_bias", 1, self.input(1)?).into(),
             false => draw.into(),
@@ -54,15 +57,23 @@ impl Lowering<'_> {
 
     /// A draw of products with the matrices of experts.
     fn by_ids(&self, file: &'static str, x: &Tensor, ids: &Tensor, [x_at, ids_at]: [usize; 2]) -> Result<Draw, String> {
+        Ok(self.of_rows(file, x, x_at, ids.shape.cols())?.input("src_ids", ids_at, ids))
+    }
+
+    /// A draw of products of rows, each of which goes to so many experts.
+    fn of_rows(&self, file: &'static str, x: &Tensor, x_at: usize, choices: usize) -> Result<Draw, String> {
         let k = x.shape.cols();
-        let draw = self.draw(file)?.int("choices", ids.shape.cols()).int("k", k);
-        Ok(whole_groups(draw, k).input("src_x", x_at, x).input("src_ids", ids_at, ids))
+        let draw = self.draw(file)?.int("choices", choices).int("k", k);
+        Ok(whole_groups(draw, k).input("src_x", x_at, x))
     }
 
     pub(super) fn matmul_id(&self, op: &MatMulId) -> Result<Kernel, String> {
-        let (x, w, ids) = (self.input(0)?, self.input(1)?, self.input(2)?);
-        let draw = self.by_ids("matmul_id", x, ids, [0, 2])?.int("x_choices", ids.shape.len() / x.shape.rows());
-        Ok(self.matrices(draw.int("experts", op.experts(w.shape.rows())), op, 1)?.into())
+        let (x, w, out) = (self.input(0)?, self.input(1)?, self.output(0)?.shape);
+        let draw = match self.inputs.get(2) {
+            Some(ids) => self.by_ids("matmul_id", x, ids, [0, 2])?.int("experts", op.experts(w.shape.rows())),
+            None => self.of_rows("matmul_id", x, 0, out.dim(1))?.define("IN_TURN", ""),
+        };
+        Ok(self.matrices(draw.int("x_choices", out.rows() / x.shape.rows()), op, 1)?.into())
     }
 
     pub(super) fn experts_glu(&self, op: &ExpertsGlu) -> Result<Kernel, String> {

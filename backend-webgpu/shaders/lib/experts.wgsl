@@ -2,5 +2,9 @@
 // makes what its chunk has.
 
 fn expert(choice: u32) -> u32 {
+//!if IN_TURN
+    return choice % p.turns;
+//!else
     return min(u32(max(ids[choice], 0)), p.experts - 1u);
+//!end
 }

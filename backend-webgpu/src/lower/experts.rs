@@ -6,7 +6,7 @@ use crate::kernel::{Kernel, MAX_BINDINGS, Operand, row_type};
 use crate::storage::{Chunk, chunks};
 use backend_api::form::{ExpertsGlu, ExpertsSum};
 use backend_api::format::GROUP;
-use backend_api::op::{Gate, MatMulId, Route};
+use backend_api::op::{Gate, Groups, MatMulId, Route};
 use backend_api::{Shape, Tensor};
 
 type Kernels = Result<Vec<Kernel>, String>;
@@ -28,6 +28,9 @@ pub fn route(op: &Route, node: &Node<'_>) -> Kernels {
         .f("scale", op.scale)
         .f("least_sum", if of_chosen { f32::MIN_POSITIVE } else { Route::LEAST_SUM })
         .input("logits", 0, logits);
+    if let Some(Groups { count, used }) = op.groups {
+        kernel = kernel.flag("GROUPED", true).u("groups", count).u("groups_used", used).u("group", cols / count);
+    }
     if op.biased {
         kernel = kernel.input("bias", 1, node.inputs[1]);
     }
@@ -156,17 +159,20 @@ fn choices(x: Shape, ids: Shape) -> usize {
 }
 
 pub fn matmul_id(op: &MatMulId, node: &Node<'_>) -> Kernels {
-    let (x, w, ids, out) = (node.inputs[0], node.inputs[1], node.inputs[2], node.outputs[0]);
+    let (x, w, ids, out) = (node.inputs[0], node.inputs[1], node.inputs.get(2), node.outputs[0]);
     let (all, experts, k) = (chunks_of(w, node)?, op.experts(w.shape.rows()), x.shape.cols());
-    let tiled = tiles(ids, experts, node).map(|tiles| tiled(ids, 2, [experts, tiles, op.rows], false));
+    let tiled = ids.and_then(|ids| Some(tiled(ids, 2, [experts, tiles(ids, experts, node)?, op.rows], false)));
     let kernel = |chunk: &Chunk| {
-        let kernel = match &tiled {
-            Some((_, tile)) => of_rows(tile.clone(), k),
-            None => columns("matmul_id", ids.shape.len(), [k, op.rows], 1, false, node)?
+        let kernel = match (&tiled, ids) {
+            (Some((_, tile)), _) => of_rows(tile.clone(), k),
+            (None, Some(ids)) => columns("matmul_id", out.shape.rows(), [k, op.rows], 1, false, node)?
                 .u("experts", experts)
                 .input("ids", 2, ids),
+            (None, None) => columns("matmul_id", out.shape.rows(), [k, op.rows], 1, false, node)?
+                .flag("IN_TURN", true)
+                .u("turns", out.shape.dim(1)),
         };
-        let kernel = kernel.flag("CHUNKED", all.len() > 1).u("choices", choices(x.shape, ids.shape)).bind(
+        let kernel = kernel.flag("CHUNKED", all.len() > 1).u("choices", out.shape.rows() / x.shape.rows()).bind(
             "x",
             row_type(k),
             Operand::Input(0),

@@ -5,6 +5,7 @@ use backend_api::{DType, TensorId};
 
 use super::Sizes;
 use super::keys::Keys;
+use super::mla::Latent;
 use super::part::Part;
 use super::recorder::{Recorded, Recorder};
 use super::rope::Rope;
@@ -19,8 +20,10 @@ pub(super) struct Attention {
     pub heads: usize,
     /// Number of key and value heads.
     pub heads_kv: usize,
-    /// Width of a head.
+    /// Width of a query or key head.
     pub head_dim: usize,
+    /// Width of a value head, if it is another one.
+    pub value_dim: Option<usize>,
     /// Factor of the scores.
     pub scale: f32,
     /// Soft cap of the scores; 0 = none.
@@ -55,6 +58,8 @@ pub(super) struct Attention {
     pub gated: bool,
     /// Matrix of such a gate, if it has one of its own.
     pub gate: Option<&'static str>,
+    /// Widths of latent attention, if it is that.
+    pub latent: Option<Latent>,
 }
 
 impl Attention {
@@ -64,6 +69,7 @@ impl Attention {
             heads: sizes.n_head,
             heads_kv: sizes.n_head_kv,
             head_dim: sizes.head_dim,
+            value_dim: None,
             scale: 1.0 / (sizes.head_dim as f32).sqrt(),
             softcap: 0.0,
             max_bias: 0.0,
@@ -80,7 +86,13 @@ impl Attention {
             rope: None,
             gated: false,
             gate: None,
+            latent: None,
         }
+    }
+
+    /// Returns the attention with so many query heads, and key and value heads.
+    pub fn with_heads(&self, [heads, heads_kv]: [usize; 2]) -> Attention {
+        Attention { heads, heads_kv, ..self.clone() }
     }
 
     /// Returns the rows of a head's query and of its gate.
@@ -138,9 +150,13 @@ impl Recorder<'_> {
             }
             None => None,
         };
-        let (mut q, [keys, values]) = match a.kv_of {
-            None => self.queries_keys_values(a, x)?,
-            Some(block) => {
+        let (mut q, [keys, values]) = match (a.kv_of, &a.latent) {
+            (None, Some(latent)) => {
+                let (q, keys) = self.latent(a, latent, x)?;
+                (q, [keys; 2])
+            }
+            (None, None) => self.queries_keys_values(a, x)?,
+            (Some(block), _) => {
                 let q = self.linear("attn_q", a.heads * a.head_dim, x)?;
                 let q = self.normed(a, "attn_q_norm", a.heads, q)?;
                 (self.rotated(a, a.heads, q)?, self.kept(block)?)
@@ -163,7 +179,10 @@ impl Recorder<'_> {
         if a.sinks {
             operands.push(self.vector("attn_sinks.weight", a.heads)?);
         }
-        let heads = self.op(attention, &operands)?;
+        let mut heads = self.op(attention, &operands)?;
+        if let Some(latent) = &a.latent {
+            heads = self.latent_values(a, latent, heads)?;
+        }
         let Some(gate) = gate else { return Ok(heads) };
         let gate = self.unary(UnaryKind::Sigmoid, gate?)?;
         self.mul(heads, gate)
@@ -173,12 +192,13 @@ impl Recorder<'_> {
     /// latter, too.
     fn queries_keys_values(&mut self, a: &Attention, x: TensorId) -> Result<(TensorId, [TensorId; 2]), ModelError> {
         let (q, kv, turns) = (a.heads * a.head_dim, a.heads_kv * a.head_dim, a.turns());
+        let values = a.heads_kv * a.value_dim.unwrap_or(a.head_dim);
         let q = if a.gated { Part::dealt("attn_q", a.heads, &turns, 0) } else { ("attn_q", q).into() };
         let [q, k, mut v] = if a.v_is_k {
             let [q, k] = self.joint("attn_qk", [q, ("attn_k", kv).into()], x)?;
             [q, k, k]
         } else {
-            self.joint("attn_qkv", [q, ("attn_k", kv).into(), ("attn_v", kv).into()], x)?
+            self.joint("attn_qkv", [q, ("attn_k", kv).into(), ("attn_v", values).into()], x)?
         };
         let (mut q, mut k) = (q, k);
         if let Some(clamp) = a.clamp {
@@ -201,7 +221,7 @@ impl Recorder<'_> {
             // An embedding step has no cache: its keys are all there are.
             [k, v]
         } else {
-            let (k_cache, v_cache) = (self.cache("k_cache", kv)?, self.cache("v_cache", kv)?);
+            let (k_cache, v_cache) = (self.cache("k_cache", kv)?, self.cache("v_cache", values)?);
             let keys = self.op(Append { at: At::Position }, &[k_cache, k])?;
             [keys, self.op(Append { at: At::Position }, &[v_cache, v])?]
         };
@@ -218,7 +238,7 @@ impl Recorder<'_> {
     }
 
     /// Records the rotation of queries or keys, if the model has one.
-    fn rotated(&mut self, a: &Attention, n_head: usize, x: TensorId) -> Recorded {
+    pub fn rotated(&mut self, a: &Attention, n_head: usize, x: TensorId) -> Recorded {
         match &a.rope {
             Some(rope) => self.rope(rope, n_head, x),
             None => Ok(x),

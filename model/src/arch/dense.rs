@@ -9,9 +9,10 @@
 use backend_api::TensorId;
 use backend_api::op::{Clamp, GluKind, Norm, RopeMode, UnaryKind, Xielu};
 
-use super::attention::Attention;
+use super::attention::{Attention, Temperature};
 use super::experts::{Experts, FeedForward, Gate};
 use super::keys::{Keys, MAX_WIDTH};
+use super::mla::Latent;
 use super::recorder::{Recorded, Recorder};
 use super::rope::{Rope, Sections};
 use super::{Architecture, Sizes};
@@ -143,6 +144,8 @@ pub(super) struct Family {
     positions: bool,
     /// Experts, where the file has some.
     experts: Option<Mixture>,
+    /// Whether attention is latent.
+    latent: bool,
     /// Whether files list heads and widths block by block.
     by_block: bool,
     /// Whether norms follow attention and activation, before the last products of both layers.
@@ -161,6 +164,7 @@ const LLAMA: Family = Family {
     qk_norm: None,
     positions: false,
     experts: None,
+    latent: false,
     by_block: false,
     sub_norms: false,
     own: |_, _| Ok(()),
@@ -196,6 +200,15 @@ pub(super) const FAMILIES: &[(&str, Family)] = &[
         "deepseek",
         Family { experts: Some(Mixture { gate: (Gate::Softmax, false), normalised: Some(false), ..WEIGHED }), ..LLAMA },
     ),
+    (
+        "deepseek2",
+        Family {
+            latent: true,
+            own: deepseek2,
+            experts: Some(Mixture { gate: (Gate::Softmax, true), ..WEIGHED }),
+            ..LLAMA
+        },
+    ),
     ("dots1", Family { experts: Some(WEIGHED), ..HEADS }),
     ("ernie4_5", LLAMA),
     ("ernie4_5-moe", Family { experts: Some(Mixture { shared: Shared::Own, ..SOFTMAX }), ..LLAMA }),
@@ -229,6 +242,7 @@ pub(super) const FAMILIES: &[(&str, Family)] = &[
     ("jais2", Family { feed_forward: Kind::SquaredRelu, ..GPT }),
     ("maincoder", Family { qk_norm: Some(QkNorm::After), ..LLAMA }),
     ("minicpm", Family { own: minicpm, ..LLAMA }),
+    ("minicpm3", Family { latent: true, own: minicpm3, ..HALVES }),
     (
         "minimax-m2",
         Family {
@@ -256,6 +270,7 @@ pub(super) const FAMILIES: &[(&str, Family)] = &[
     ("phi2", Family { layout: Layout::Parallel, ..GPT }),
     ("plamo", Family { layout: Layout::Parallel, ..HALVES }),
     ("plamo3", Family { layout: Layout::Sandwich, feed_forward: Kind::Fused(GluKind::Swiglu), own: plamo3, ..HEADS }),
+    ("plm", Family { latent: true, feed_forward: Kind::SquaredRelu, own: plm, ..LLAMA }),
     ("qwen", Family { own: half_width, ..HALVES }),
     (
         "qwen2moe",
@@ -332,7 +347,11 @@ pub(super) fn read(keys: &Keys<'_>) -> Result<Box<dyn Architecture>, ModelError>
     let Some((_, family)) = FAMILIES.iter().chain(ENCODERS).find(|(other, _)| *other == name) else {
         return Err(keys.wrong("block_count", "this is no family of dense decoders"));
     };
-    let sizes = if family.by_block { keys.sizes_of_first()? } else { keys.predicting_one(keys.sizes()?)? };
+    let sizes = match family {
+        Family { by_block: true, .. } => keys.hybrid_sizes()?.0,
+        Family { latent: true, .. } => keys.predicting_one(keys.latent_sizes()?)?,
+        _ => keys.predicting_one(keys.sizes()?)?,
+    };
     let norm = if family.norm == Normed::Rms { keys.rms_norm()? } else { keys.layer_norm()? };
     let mut dense = Dense {
         family: *family,
@@ -360,17 +379,12 @@ pub(super) fn read(keys: &Keys<'_>) -> Result<Box<dyn Architecture>, ModelError>
     };
     if family.by_block {
         let heads = keys.counts_by_block("attention.head_count", sizes.n_blocks)?;
-        let heads_kv = keys.counts_by_block("attention.head_count_kv", sizes.n_blocks)?;
+        let attending = keys.heads_by_block()?;
         let widths = keys.counts_by_block("feed_forward_length", sizes.n_blocks)?;
         for (i, n_ff) in widths.into_iter().enumerate() {
-            let (heads, heads_kv) = (heads[i], heads_kv[i]);
-            if heads_kv > 0 && !heads.is_multiple_of(heads_kv) {
-                let reason = format!("{heads_kv} does not divide the {heads} query heads of block {i}");
-                return Err(keys.wrong("attention.head_count_kv", reason));
-            }
-            let attends = heads > 0 && heads_kv > 0;
-            let attention = attends.then(|| Attention { heads, heads_kv, ..attention.clone() });
-            dense.blocks.push(Block { attention, linear: heads > 0 && heads_kv == 0, ..block(n_ff) });
+            let attention = attending[i].map(|heads| attention.with_heads(heads));
+            let linear = attention.is_none() && heads[i] > 0;
+            dense.blocks.push(Block { attention, linear, ..block(n_ff) });
         }
     } else {
         let n_ff = keys.size("feed_forward_length", MAX_WIDTH, None)?;
@@ -393,7 +407,7 @@ impl Dense {
             true => keys.size("expert_feed_forward_length", MAX_WIDTH, Some(dense / used))?,
             false => dense,
         };
-        let mut experts = Experts { kind: mixture.kind, ..keys.experts(mixture.gate.0, n_ff)? };
+        let mut experts = Experts { kind: Some(mixture.kind), ..keys.experts(mixture.gate.0, n_ff)? };
         if !mixture.gate.1 {
             experts.route.gate = mixture.gate.0;
         }
@@ -616,6 +630,62 @@ fn granite_swa(keys: &Keys<'_>, d: &mut Dense) -> Result<(), ModelError> {
         attention.rope.take_if(|_| !rotates[i]);
     }
     Ok(())
+}
+
+/// DeepSeek 2 and 3: latent attention; the smaller ones project queries directly.
+fn deepseek2(keys: &Keys<'_>, d: &mut Dense) -> Result<(), ModelError> {
+    const Q_RANK: &str = "attention.q_lora_rank";
+    let Sizes { n_blocks, n_vocab, .. } = d.sizes;
+    let direct = matches!((n_blocks, n_vocab), (26 | 27, _) | (48, 128_256));
+    let q_rank = match direct || keys.metadata.require::<u32>(&keys.key(Q_RANK))? == 0 {
+        true => 0,
+        false => keys.size(Q_RANK, MAX_WIDTH, None)?,
+    };
+    let latent = latent(keys, d, q_rank)?;
+    let temperature = match keys.nonzero("attention.temperature_scale", None)? {
+        Some(scale) => {
+            let n_ctx_orig = keys.size("attention.temperature_length", u32::MAX as usize, None)? as u32;
+            Some(Temperature { scale, n_ctx_orig })
+        }
+        None => None,
+    };
+    for attention in d.attentions() {
+        attention.temperature = temperature;
+        latent.stretch(keys, attention)?;
+    }
+    // Files of GLM-4.7-Flash leave the gate out.
+    let unsaid = keys.get::<u32>("expert_gating_func")?.unwrap_or(0) == 0;
+    if unsaid && matches!((n_blocks, n_vocab), (47 | 48, 154_880)) {
+        for block in &mut d.blocks {
+            if let FeedForward::Experts(experts) = &mut block.feed_forward {
+                experts.route.gate = Gate::Sigmoid;
+            }
+        }
+    }
+    Ok(())
+}
+
+/// PLM: latent attention.
+fn plm(keys: &Keys<'_>, d: &mut Dense) -> Result<(), ModelError> {
+    latent(keys, d, 0).map(drop)
+}
+
+/// MiniCPM 3: latent attention, and MiniCPM's factors, which files do not name.
+fn minicpm3(keys: &Keys<'_>, d: &mut Dense) -> Result<(), ModelError> {
+    let Sizes { n_blocks, n_embd, .. } = d.sizes;
+    d.embedding_scale = 12.0;
+    d.residual_scale = 1.4 / (n_blocks as f32).sqrt();
+    d.logit_scale = 256.0 / n_embd as f32;
+    latent(keys, d, keys.size("attention.q_lora_rank", MAX_WIDTH, None)?).map(drop)
+}
+
+/// Makes attention latent.
+fn latent(keys: &Keys<'_>, d: &mut Dense, q_rank: usize) -> Result<Latent, ModelError> {
+    let latent = Latent::read(keys, &d.sizes, q_rank)?;
+    for attention in d.attentions() {
+        (attention.latent, attention.scale) = (Some(latent), latent.scale());
+    }
+    Ok(latent)
 }
 
 /// MiniCPM: Granite's factors, with defaults that depend on the size.

@@ -1,6 +1,6 @@
 //! Feed-forward layers: a gated linear unit, or a mixture of experts.
 
-use backend_api::op::{GetRows, Glu, GluKind, Index, MatMul, MatMulId, Route, UnaryKind, WeightedSum, Xielu};
+use backend_api::op::{GetRows, Glu, GluKind, Groups, Index, MatMul, MatMulId, Route, UnaryKind, WeightedSum, Xielu};
 use backend_api::{DType, TensorId};
 
 use super::keys::{Keys, MAX_WIDTH};
@@ -21,8 +21,8 @@ pub(super) struct Experts {
     pub count: usize,
     /// Width of an expert.
     pub n_ff: usize,
-    /// Activation of the gate.
-    pub kind: GluKind,
+    /// Activation of the gate. Without gates, what is above zero is squared.
+    pub kind: Option<GluKind>,
     /// Routing. Its bias is used if the file has a tensor for it.
     pub route: Route,
 }
@@ -62,8 +62,16 @@ impl Keys<'_> {
     /// Returns SwiGLU experts of `n_ff` columns, whose weights sum up to 1. The gating function is that of the file, or
     /// else `gate`.
     pub fn experts(&self, gate: Gate, n_ff: usize) -> Result<Experts, ModelError> {
+        self.experts_of(gate, n_ff, self.size("expert_used_count", Route::MAX, None)?)
+    }
+
+    /// Returns such experts, of which a token goes to `k`.
+    pub fn experts_of(&self, gate: Gate, n_ff: usize, k: usize) -> Result<Experts, ModelError> {
         let count = self.size("expert_count", MAX_EXPERTS, None)?;
-        let k = self.size("expert_used_count", count.min(Route::MAX), None)?;
+        let most = count.min(Route::MAX);
+        if !(1..=most).contains(&k) {
+            return Err(self.wrong("expert_used_count", format!("{k} is not in 1 to {most}")));
+        }
         let gate = match self.get::<u32>("expert_gating_func")? {
             None | Some(0) => gate,
             Some(1) => Gate::Softmax,
@@ -72,12 +80,28 @@ impl Keys<'_> {
             Some(4) => return Err(self.wrong("expert_gating_func", "the gate sqrt-softplus is not supported")),
             Some(other) => return Err(self.wrong("expert_gating_func", format!("the gate {other} is not known"))),
         };
-        if self.get::<u32>("expert_group_count")?.is_some_and(|groups| groups > 1) {
-            return Err(self.wrong("expert_group_count", "experts that are chosen by groups are not supported"));
-        }
+        let groups = self.groups(count, k)?;
         let scale = self.nonzero("expert_weights_scale", None)?.unwrap_or(1.0);
-        let route = Route { k, gate, biased: false, normalised: true, scale };
-        Ok(Experts { count, n_ff, kind: GluKind::Swiglu, route })
+        let route = Route { k, gate, biased: false, normalised: true, scale, groups };
+        Ok(Experts { count, n_ff, kind: Some(GluKind::Swiglu), route })
+    }
+
+    /// Returns the groups that are chosen before `k` of so many experts, if there are several.
+    fn groups(&self, experts: usize, k: usize) -> Result<Option<Groups>, ModelError> {
+        const COUNT: &str = "expert_group_count";
+        const USED: &str = "expert_group_used_count";
+        if self.get::<u32>(COUNT)?.is_none_or(|count| count < 2) {
+            return Ok(None);
+        }
+        let count = self.size(COUNT, Route::MAX_GROUPS, None)?;
+        if !experts.is_multiple_of(count) || experts / count < 2 {
+            return Err(self.wrong(COUNT, format!("{experts} experts make no {count} groups of two or more")));
+        }
+        let used = self.size(USED, count - 1, None)?;
+        if experts / count * used < k {
+            return Err(self.wrong(USED, format!("{used} groups of {} experts have no {k}", experts / count)));
+        }
+        Ok(Some(Groups { count, used }))
     }
 
     /// Returns the width of the shared expert, if there is one.
@@ -118,8 +142,7 @@ impl Recorder<'_> {
             }
             FeedForward::SquaredRelu(n_ff) => {
                 let y = self.linear("ffn_up", n_ff, x)?;
-                let y = self.unary(UnaryKind::Relu, y)?;
-                self.mul(y, y)
+                self.squared_relu(y)
             }
             FeedForward::Xielu(xielu, n_ff) => {
                 let y = self.linear("ffn_up", n_ff, x)?;
@@ -127,6 +150,12 @@ impl Recorder<'_> {
             }
             FeedForward::Experts(experts) => self.experts(&experts, x),
         }
+    }
+
+    /// Records the square of what is above zero.
+    pub fn squared_relu(&mut self, x: TensorId) -> Recorded {
+        let x = self.unary(UnaryKind::Relu, x)?;
+        self.mul(x, x)
     }
 
     /// Records the experts on normed rows that also decide which experts they go to.
@@ -146,18 +175,28 @@ impl Recorder<'_> {
         }
         let [ids, weights] = self.ops(route, &operands)?;
         let n_embd = self.cols(x);
-        let halves = if self.has("ffn_gate_up_exps.weight") {
-            let name = "ffn_gate_up_exps";
-            let half = |first| MatMulId { rows: n_ff, stride: 2 * n_ff, first };
-            self.refuse(&[&format!("{name}.bias"), &format!("{name}.scale")])?;
-            [self.by_id(name, half(0), count, ids, x)?, self.by_id(name, half(n_ff), count, ids, x)?]
+        let y = if let Some(kind) = kind {
+            let halves = self.halves(experts, ids, x)?;
+            self.op(Glu { kind }, &halves)?
         } else {
-            let one = |m: &mut Self, name| m.expert(name, n_ff, count, ids, x);
-            [one(self, "ffn_gate_exps")?, one(self, "ffn_up_exps")?]
+            let y = self.expert("ffn_up_exps", n_ff, count, ids, x)?;
+            self.squared_relu(y)?
         };
-        let y = self.op(Glu { kind }, &halves)?;
         let y = self.expert("ffn_down_exps", n_embd, count, ids, y)?;
         self.op(WeightedSum, &[y, weights])
+    }
+
+    /// Records the gates and the up parts of experts, from two tensors or from one.
+    fn halves(&mut self, experts: &Experts, ids: TensorId, x: TensorId) -> Result<[TensorId; 2], ModelError> {
+        let Experts { count, n_ff, .. } = *experts;
+        let name = "ffn_gate_up_exps";
+        if !self.has(&format!("{name}.weight")) {
+            let mut one = |name| self.expert(name, n_ff, count, ids, x);
+            return Ok([one("ffn_gate_exps")?, one("ffn_up_exps")?]);
+        }
+        let half = |first| MatMulId { rows: n_ff, stride: 2 * n_ff, first };
+        self.refuse(&[&format!("{name}.bias"), &format!("{name}.scale")])?;
+        Ok([self.by_id(name, half(0), count, ids, x)?, self.by_id(name, half(n_ff), count, ids, x)?])
     }
 
     /// Records the shared expert, with its gate if the file has one.

@@ -1,7 +1,7 @@
 //! Tests of how keys and tensors of files affect the graphs of families.
 
 use backend_api::Format;
-use backend_api::op::{BinaryKind, Gate, Index, MatMulId, Op, RopeTable, Route, Yarn};
+use backend_api::op::{BinaryKind, Gate, Groups, Index, MatMulId, Op, RopeTable, Route, Yarn};
 
 use super::attention::Temperature;
 use super::keys::Keys;
@@ -211,7 +211,7 @@ fn routes(graph: &Graph) -> Vec<Route> {
 
 #[test]
 fn gates_are_those_of_the_file_or_of_the_family() {
-    let plain = Route { k: 2, gate: Gate::Softmax, biased: false, normalised: true, scale: 1.0 };
+    let plain = Route { k: 2, gate: Gate::Softmax, biased: false, normalised: true, scale: 1.0, groups: None };
     assert_eq!(routes(&graph("mixtral-4x2", &[])), [plain; 2]);
     assert_eq!(routes(&graph("qwen3moe-8x2", &[])), [plain; 2]);
     let gate = "qwen3moe.expert_gating_func";
@@ -224,6 +224,88 @@ fn gates_are_those_of_the_file_or_of_the_family() {
     let sigmoid = Route { gate: Gate::Sigmoid, biased: true, ..plain };
     assert_eq!(routes(&graph("lfm2moe-sigmoid", &[])), [sigmoid; 3], "the first block is dense");
     assert_eq!(routes(&graph("gpt-oss-f32", &[])), [Route { gate: Gate::SoftmaxOfChosen, ..plain }; 3]);
+    let groups = |count, used| [("expert_group_count", uint(count)), ("expert_group_used_count", uint(used))];
+    let named = |pairs: [(&str, Option<Value>); 2]| pairs.map(|(key, value)| (format!("qwen3moe.{key}"), value));
+    let of_groups = |count, used| {
+        let pairs = named(groups(count, used));
+        routes(&graph("qwen3moe-8x2", &pairs.each_ref().map(|(key, value)| (key.as_str(), value.clone()))))
+    };
+    assert_eq!(of_groups(4, 2), [Route { groups: Some(Groups { count: 4, used: 2 }), ..plain }; 2]);
+    assert_eq!(of_groups(1, 1), [plain; 2]);
+}
+
+/// Returns the factor of the scores of attention and its temperature's table, if it has one.
+fn scores(name: &str, pairs: &[(&str, Option<Value>)]) -> (f32, bool) {
+    let graph = graph(name, pairs);
+    let scales = of(&graph, |op| match op {
+        Op::Attention(op) => Some(op.scale),
+        _ => None,
+    });
+    assert!(scales.windows(2).all(|pair| pair[0] == pair[1]));
+    (scales[0], graph.externals().any(|(_, tensor)| tensor.name == "attn_temperature"))
+}
+
+#[test]
+fn longer_contexts_sharpen_latent_attention() {
+    let (multiplier, kind) = ("deepseek2.rope.scaling.yarn_log_multiplier", "deepseek2.rope.scaling.type");
+    let (log, root) = (40_f32.ln(), 18_f32.sqrt());
+    let squared = |multiplier: f32| (1.0 + multiplier * log).powi(2) / root;
+    let scale = |pairs: &[(&str, Option<Value>)]| scores("families/deepseek2-v2lite", pairs).0;
+    for (found, expected) in [
+        (scale(&[]), squared(0.0707)),
+        (scale(&[(multiplier, None)]), squared(0.1)),
+        (scale(&[(multiplier, None), ("deepseek2.rope.scaling.attn_factor", float(0.5))]), squared(0.1) / 4.0),
+        (scale(&[(multiplier, None), (kind, text("none"))]), 1.0 / root),
+        (scale(&[(multiplier, None), (kind, text("linear"))]), squared(0.1)),
+    ] {
+        assert!((found / expected - 1.0).abs() < 1e-6, "{found} is not {expected}");
+    }
+}
+
+#[test]
+fn queries_of_latent_attention_may_grow_with_the_position() {
+    let (scale, length) = ("deepseek2.attention.temperature_scale", "deepseek2.attention.temperature_length");
+    let file = "families/deepseek2-v3";
+    assert!(!scores(file, &[]).1);
+    assert!(!scores(file, &[(scale, float(0.0))]).1);
+    assert!(scores(file, &[(scale, float(0.1)), (length, uint(8192))]).1);
+    assert!(refused(file, &[(scale, float(0.1))]).contains(length));
+}
+
+#[test]
+fn files_without_sound_widths_of_latent_attention_are_refused() {
+    let file = "families/deepseek2-v3";
+    for (key, value) in [
+        ("attention.kv_lora_rank", None),
+        ("attention.kv_lora_rank", uint(0)),
+        ("attention.kv_lora_rank", uint(15)),
+        ("attention.q_lora_rank", None),
+        ("attention.q_lora_rank", uint(1 << 30)),
+        ("attention.key_length_mla", uint(8)),
+        ("attention.value_length_mla", uint(0)),
+        ("attention.value_length_mla", uint(13)),
+        ("rope.dimension_count", None),
+        ("rope.dimension_count", uint(18)),
+        ("rope.dimension_count", uint(7)),
+        ("attention.head_count", uint(5)),
+    ] {
+        let key = format!("deepseek2.{key}");
+        let error = refused(file, &[(key.as_str(), value)]);
+        assert!((1..300).contains(&error.len()), "{key}: {error}");
+    }
+    // Without a latent vector, queries are projected by one matrix, which this file does not have.
+    assert!(refused(file, &[("deepseek2.attention.q_lora_rank", uint(0))]).contains("attn_q.weight"));
+}
+
+#[test]
+fn latent_attention_caches_one_row_for_all_heads() {
+    for (name, cols) in [("deepseek2-v2lite", 26), ("deepseek2-kvb-legacy", 18), ("minicpm3-short", 20)] {
+        let recipe = Recipe::new(&file(&format!("families/{name}"), &[]), Some(64)).unwrap();
+        let states = recipe.states().unwrap();
+        let caches: Vec<_> = states.iter().filter(|state| state.name.contains("cache")).collect();
+        assert_eq!(caches.len(), recipe.n_blocks());
+        assert!(caches.iter().all(|cache| cache.shape == [64, cols]), "{name}");
+    }
 }
 
 #[test]
@@ -232,6 +314,8 @@ fn experts_that_are_not_covered_are_refused_by_name() {
         ("qwen3moe.expert_gating_func", 4, "sqrt-softplus"),
         ("qwen3moe.expert_gating_func", 9, "9 is not known"),
         ("qwen3moe.expert_group_count", 8, "groups"),
+        ("qwen3moe.expert_group_count", 3, "groups"),
+        ("qwen3moe.expert_group_count", 33, "1 to 32"),
         ("qwen3moe.expert_used_count", 9, "1 to 8"),
         ("qwen3moe.expert_count", 0, "1 to 4096"),
     ] {
@@ -308,6 +392,32 @@ fn experts_are_refused() {
         ("falcon-h1-tiny", "falcon-h1.expert_count"),
     ] {
         assert!(refused(name, &[(key, uint(8))]).contains("experts"), "{name}");
+    }
+}
+
+#[test]
+fn blocks_of_hybrids_may_have_other_numbers_of_heads() {
+    let key = "lfm2.attention.head_count_kv";
+    let listed = |heads: &[i32]| [(key, Some(Value::Ints(heads.to_vec())))];
+    let mut gguf = file("lfm2-tiny", &listed(&[0, 0, 2, 0, 4]));
+    for tensor in &mut gguf.tensors {
+        if matches!(&*tensor.name, "blk.4.attn_k.weight" | "blk.4.attn_v.weight") {
+            tensor.shape[0] *= 2;
+        }
+    }
+    let recipe = Recipe::new(&gguf, Some(64)).unwrap();
+    let heads = of(&recipe.graph(1, Head::GREEDY).unwrap(), |op| match op {
+        Op::Attention(op) => Some((op.n_head, op.n_head_kv)),
+        _ => None,
+    });
+    assert_eq!(heads, [(4, 2), (4, 4)]);
+    for (heads, why) in [
+        (&[0, 0, 2, 0, 3][..], "3 does not divide the 4 query heads of block 4"),
+        (&[0, 0, 2, 0], "it lists 4 blocks"),
+        (&[0; 5], "one block must attend"),
+    ] {
+        let error = refused("lfm2-tiny", &listed(heads));
+        assert!(error.contains(key) && error.contains(why), "{error}");
     }
 }
 

@@ -51,7 +51,7 @@ fn experts(keys: &Keys<'_>) -> Result<Option<Experts>, ModelError> {
         return Ok(None);
     }
     let n_ff = keys.size("expert_feed_forward_length", MAX_WIDTH, None)?;
-    Ok(Some(Experts { kind: GluKind::GegluTanh, ..keys.experts(Gate::Softmax, n_ff)? }))
+    Ok(Some(Experts { kind: Some(GluKind::GegluTanh), ..keys.experts(Gate::Softmax, n_ff)? }))
 }
 
 /// Returns the attention of each block.

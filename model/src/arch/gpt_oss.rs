@@ -42,7 +42,7 @@ pub(super) fn read(keys: &Keys<'_>) -> Result<Box<dyn Architecture>, ModelError>
         local: Attention { window, ..global.clone() },
         global,
         is_local: keys.windowed(sizes.n_blocks, PERIOD)?,
-        experts: Experts { kind: GluKind::SwigluOai, ..experts },
+        experts: Experts { kind: Some(GluKind::SwigluOai), ..experts },
     }))
 }
 

@@ -30,20 +30,20 @@ struct GraniteHybrid {
     embedding_scale: f32,
     /// Divisor of the logits.
     logit_scale: f32,
-    attention: Attention,
+    /// Attention of each block that has it.
+    attention: Vec<Option<Attention>>,
     ssm: Ssm,
-    /// Whether each block has attention.
-    attends: Vec<bool>,
 }
 
 pub(super) fn read(keys: &Keys<'_>) -> Result<Box<dyn Architecture>, ModelError> {
-    let (sizes, attends) = keys.hybrid_sizes()?;
+    let (sizes, heads) = keys.hybrid_sizes()?;
     let rotated = keys.get::<bool>("rope.scaling.finetuned")?.unwrap_or(true);
     let rope = if rotated { Some(Rope::read(keys, &sizes, RopeMode::Normal)?) } else { None };
     let plain = Attention::new(&sizes);
     let scale = keys.nonzero("attention.scale", Some(plain.scale))?.unwrap_or(plain.scale);
     let residual_scale = keys.nonzero("residual_scale", None)?.unwrap_or(1.0);
     let norm = keys.rms_norm()?;
+    let attention = Attention { scale, rope, ..plain };
     Ok(Box::new(GraniteHybrid {
         sizes,
         feed_forward: keys.feed_forward()?,
@@ -52,9 +52,8 @@ pub(super) fn read(keys: &Keys<'_>) -> Result<Box<dyn Architecture>, ModelError>
         inner_norm: norm,
         embedding_scale: keys.nonzero("embedding_scale", None)?.unwrap_or(1.0) / residual_scale,
         logit_scale: keys.nonzero("logit_scale", None)?.unwrap_or(1.0),
-        attention: Attention { scale, rope, ..plain },
+        attention: heads.into_iter().map(|heads| Some(attention.with_heads(heads?))).collect(),
         ssm: Ssm::read(keys)?,
-        attends,
     }))
 }
 
@@ -71,12 +70,15 @@ impl Architecture for GraniteHybrid {
         })?;
         let x = m.blocks(x, |m, i, x| {
             let a = m.norm("attn_norm", *norm, x)?;
-            let attends = self.attends[i];
-            let a = if attends { m.attention(&self.attention, a)? } else { m.mamba2(&self.ssm, a)? };
+            let attention = &self.attention[i];
+            let a = match attention {
+                Some(attention) => m.attention(attention, a)?,
+                None => m.mamba2(&self.ssm, a)?,
+            };
             let [a, x] = m.wanted([a, x])?;
-            let a = match attends {
-                true => m.linear("attn_output", *n_embd, a)?,
-                false => m.ssm_out(&self.ssm, self.inner_norm, a)?,
+            let a = match attention {
+                Some(_) => m.linear("attn_output", *n_embd, a)?,
+                None => m.ssm_out(&self.ssm, self.inner_norm, a)?,
             };
             let x = m.add(a, x)?;
             let f = m.norm("ffn_norm", *norm, x)?;

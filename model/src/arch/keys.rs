@@ -114,18 +114,6 @@ impl<'a> Keys<'a> {
         })
     }
 
-    /// Returns the sizes of a transformer whose blocks have different numbers of heads: those of its first block that
-    /// attends.
-    pub fn sizes_of_first(&self) -> Result<Sizes, ModelError> {
-        let n_blocks = self.size("block_count", MAX_BLOCKS, None)?;
-        let heads = self.counts_by_block("attention.head_count", n_blocks)?;
-        let heads_kv = self.counts_by_block(HEADS_KV, n_blocks)?;
-        match heads.into_iter().zip(heads_kv).find(|(heads, heads_kv)| *heads > 0 && *heads_kv > 0) {
-            Some((heads, heads_kv)) => self.sizes_of(heads, heads_kv),
-            None => Err(self.wrong(HEADS_KV, "one block must attend")),
-        }
-    }
-
     /// Returns the sizes without the last blocks that predict tokens beyond the next one (MTP). They are not used.
     pub fn predicting_one(&self, sizes: Sizes) -> Result<Sizes, ModelError> {
         let key = "nextn_predict_layers";
@@ -155,22 +143,29 @@ impl<'a> Keys<'a> {
         self.sizes_of(n_head, self.size(HEADS_KV, n_head, Some(n_head))?)
     }
 
-    /// Returns the sizes of a transformer in which only some blocks have attention, and for each block whether it does.
-    /// The other blocks have 0 key and value heads in the file.
-    pub fn hybrid_sizes(&self) -> Result<(Sizes, Vec<bool>), ModelError> {
-        let heads: Vec<u32> = self.metadata.require(&self.key(HEADS_KV))?;
-        let mut attending: Vec<u32> = heads.iter().copied().filter(|n| *n > 0).collect();
-        attending.dedup();
-        let [n_head_kv] = attending[..] else {
-            return Err(self.wrong(HEADS_KV, "all blocks that attend must have the same number of heads, and one must"));
-        };
-        let n_head = self.size("attention.head_count", MAX_WIDTH, None)?;
-        let sizes = self.sizes_of(n_head, n_head_kv as usize)?;
-        if heads.len() != sizes.n_blocks {
-            let reason = format!("it lists {} blocks, but there are {}", heads.len(), sizes.n_blocks);
-            return Err(self.wrong(HEADS_KV, reason));
+    /// Returns the query heads and the key and value heads of each block. A block without attention has nothing: it
+    /// has 0 heads in the file.
+    pub fn heads_by_block(&self) -> Result<Vec<Option<[usize; 2]>>, ModelError> {
+        let n_blocks = self.size("block_count", MAX_BLOCKS, None)?;
+        let heads = self.counts_by_block("attention.head_count", n_blocks)?;
+        let heads_kv = self.counts_by_block(HEADS_KV, n_blocks)?;
+        let blocks: Vec<[usize; 2]> = heads.into_iter().zip(heads_kv).map(|(heads, kv)| [heads, kv]).collect();
+        let wrong = |[heads, kv]: &[usize; 2]| *kv > 0 && !heads.is_multiple_of(*kv);
+        if let Some(block) = blocks.iter().position(wrong) {
+            let [heads, kv] = blocks[block];
+            return Err(self.wrong(HEADS_KV, format!("{kv} does not divide the {heads} query heads of block {block}")));
         }
-        Ok((sizes, heads.iter().map(|n| *n > 0).collect()))
+        Ok(blocks.into_iter().map(|block| Some(block).filter(|[heads, kv]| *heads > 0 && *kv > 0)).collect())
+    }
+
+    /// Returns the sizes of a transformer in which only some blocks have attention, those of the first that has, and
+    /// the heads of each block.
+    pub fn hybrid_sizes(&self) -> Result<(Sizes, Vec<Option<[usize; 2]>>), ModelError> {
+        let blocks = self.heads_by_block()?;
+        match blocks.iter().flatten().next() {
+            Some([heads, heads_kv]) => Ok((self.sizes_of(*heads, *heads_kv)?, blocks)),
+            None => Err(self.wrong(HEADS_KV, "one block must attend")),
+        }
     }
 
     /// Returns the sizes of a model without attention.
@@ -194,7 +189,6 @@ impl<'a> Keys<'a> {
 
     /// Returns the sizes of a transformer with so many heads.
     pub fn sizes_of(&self, n_head: usize, n_head_kv: usize) -> Result<Sizes, ModelError> {
-        let n_ctx_train = self.size("context_length", MAX_N_CTX, None)?;
         let n_embd = self.size("embedding_length", MAX_WIDTH, None)?;
         if !n_head.is_multiple_of(n_head_kv) {
             let reason = format!("{n_head_kv} does not divide {n_head} query heads");
@@ -209,6 +203,13 @@ impl<'a> Keys<'a> {
         if self.size("attention.value_length", MAX_WIDTH, Some(head_dim))? != head_dim {
             return Err(self.wrong("attention.value_length", "values as wide as keys are needed"));
         }
+        self.sizes_with(n_head, n_head_kv, head_dim)
+    }
+
+    /// Returns the sizes of a transformer with heads of a known width.
+    pub fn sizes_with(&self, n_head: usize, n_head_kv: usize, head_dim: usize) -> Result<Sizes, ModelError> {
+        let n_ctx_train = self.size("context_length", MAX_N_CTX, None)?;
+        let n_embd = self.size("embedding_length", MAX_WIDTH, None)?;
         let n_ctx = self.n_ctx.unwrap_or(n_ctx_train.min(DEFAULT_N_CTX));
         // Files with factors for long contexts may name the original context that the model was trained with.
         let limit = if self.tensors.find(LONG_FACTORS).is_some() { MAX_N_CTX } else { n_ctx_train };

@@ -18,7 +18,7 @@ use crate::error::ModelError;
 
 impl Recorder<'_> {
     /// Records a matrix in the file's format, from a single tensor or from stacked parts.
-    fn matrix(&mut self, name: &str, parts: &[Part<'_>], cols: usize) -> Recorded {
+    pub fn matrix(&mut self, name: &str, parts: &[Part<'_>], cols: usize) -> Recorded {
         let rows = |part: &Part<'_>| {
             let name = self.scoped(&format!("{}.weight", part.name));
             Ok(part.of(self.step.tensors.of_shape(&name, &[part.whole(), cols])?))

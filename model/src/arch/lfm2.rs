@@ -23,9 +23,8 @@ struct Lfm2 {
     /// Number of leading blocks, which are dense.
     leading: usize,
     norm: Norm,
-    attention: Attention,
-    /// Whether each block has attention.
-    attends: Vec<bool>,
+    /// Attention of each block that has it.
+    attention: Vec<Option<Attention>>,
     /// Width of a convolution in tokens.
     taps: usize,
 }
@@ -50,7 +49,7 @@ fn with(
     leading: usize,
 ) -> Result<Box<dyn Architecture>, ModelError> {
     let dense = FeedForward::Glu(GluKind::Swiglu, keys.size("feed_forward_length", MAX_WIDTH, None)?);
-    let (sizes, attends) = keys.hybrid_sizes()?;
+    let (sizes, heads) = keys.hybrid_sizes()?;
     let norm = keys.rms_norm()?;
     let rope = Rope::read(keys, &sizes, RopeMode::Neox)?;
     let taps = keys.size("shortconv.l_cache", ShortConv::MAX_TAPS, None)?;
@@ -60,14 +59,14 @@ fn with(
     if keys.get("attention.causal")? == Some(false) {
         return Err(keys.wrong("attention.causal", "convolutions over later tokens are not supported"));
     }
+    let attention = Attention { window, qk_norm: Some(norm), rope: Some(rope), ..Attention::new(&sizes) };
     Ok(Box::new(Lfm2 {
         sizes,
         dense,
         routed: routed.unwrap_or(dense),
         leading,
         norm,
-        attention: Attention { window, qk_norm: Some(norm), rope: Some(rope), ..Attention::new(&sizes) },
-        attends,
+        attention: heads.into_iter().map(|heads| Some(attention.with_heads(heads?))).collect(),
         taps,
     }))
 }
@@ -93,10 +92,9 @@ impl Architecture for Lfm2 {
         let x = m.input(|m| m.embed("token_embd"))?;
         let x = m.blocks(x, |m, i, x| {
             let a = m.norm("attn_norm", *norm, x)?;
-            let (a, output) = if self.attends[i] {
-                (m.attention(&self.attention, a)?, "attn_output")
-            } else {
-                (self.convolution(m, a)?, "shortconv.out_proj")
+            let (a, output) = match &self.attention[i] {
+                Some(attention) => (m.attention(attention, a)?, "attn_output"),
+                None => (self.convolution(m, a)?, "shortconv.out_proj"),
             };
             let [a, x] = m.wanted([a, x])?;
             let a = m.linear(output, *n_embd, a)?;

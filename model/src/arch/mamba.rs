@@ -8,7 +8,7 @@ use backend_api::op::Norm;
 
 use super::keys::Keys;
 use super::recorder::Recorder;
-use super::recurrent::Ssm;
+use super::recurrent::{Selected, Ssm};
 use super::{Architecture, Sizes};
 use crate::error::ModelError;
 
@@ -18,12 +18,15 @@ struct Mamba {
     norm: Norm,
     ssm: Ssm,
     /// Norm of step sizes, B and C.
-    selected: Option<Norm>,
+    selected: Selected,
 }
 
 pub(super) fn read(keys: &Keys<'_>) -> Result<Box<dyn Architecture>, ModelError> {
     let norm = keys.rms_norm()?;
-    let selected = keys.get::<bool>("ssm.dt_b_c_rms")?.unwrap_or(false).then_some(norm);
+    let selected = match keys.get("ssm.dt_b_c_rms")? {
+        Some(true) => Selected::Unit(norm),
+        _ => Selected::Plain,
+    };
     Ok(Box::new(Mamba { sizes: keys.sizes_without_heads()?, norm, ssm: Ssm::read(keys)?, selected }))
 }
 

@@ -33,6 +33,7 @@ mod granite;
 mod granite_hybrid;
 mod head;
 mod identity;
+mod jamba;
 mod keys;
 mod kv_cache;
 mod layers;
@@ -41,11 +42,14 @@ mod llama;
 mod mamba;
 mod mamba2;
 mod mistral3;
+mod mla;
 mod modern_bert;
+mod nemotron_h;
 mod olmo2;
 mod part;
 mod per_layer;
 mod phi3;
+mod plamo2;
 mod pooling;
 mod qwen2;
 mod qwen3;
@@ -143,6 +147,10 @@ const ARCHITECTURES: &[(&str, Read)] = &[
     ("mamba2", mamba2::read),
     ("falcon-h1", falcon_h1::read),
     ("granitehybrid", granite_hybrid::read),
+    ("nemotron_h", nemotron_h::read),
+    ("nemotron_h_moe", nemotron_h::read),
+    ("jamba", jamba::read),
+    ("plamo2", plamo2::read),
     ("qwen35", qwen35::read),
     ("qwen35moe", qwen35::read),
     ("qwen3next", qwen35::read_next),
@@ -325,6 +333,14 @@ impl Recipe {
     /// *Errors*: as [`Self::graph`].
     pub fn reads_tokens(&self) -> Result<bool, ModelError> {
         Ok(self.graph(1, Head::LOGITS)?.externals().any(|(_, tensor)| tensor.name == HISTORY))
+    }
+
+    /// Returns whether its blocks keep states. If they do not, a step without an output has no work: there are no
+    /// blocks, or only feed-forward layers.
+    ///
+    /// *Errors*: as [`Self::states`].
+    pub fn keeps_states(&self) -> Result<bool, ModelError> {
+        Ok(self.states()?.iter().any(|state| state.name != HISTORY))
     }
 
     /// Returns the block whose keys and values a block uses: itself, or an earlier one, which is in the same stage.

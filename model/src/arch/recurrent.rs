@@ -26,14 +26,38 @@ pub(super) struct Ssm {
 
 impl Ssm {
     pub fn read(keys: &Keys<'_>) -> Result<Ssm, ModelError> {
+        Ssm::grouped(keys, keys.size("ssm.group_count", MAX_WIDTH, Some(1))?)
+    }
+
+    /// Reads the sizes of a scan with heads that all share B and C.
+    pub fn of_heads(keys: &Keys<'_>) -> Result<Ssm, ModelError> {
+        let ssm = Ssm::grouped(keys, 1)?;
+        if ssm.d_inner.is_multiple_of(ssm.rank) {
+            return Ok(ssm);
+        }
+        Err(keys.wrong("ssm.time_step_rank", format!("{} heads do not divide {} channels", ssm.rank, ssm.d_inner)))
+    }
+
+    fn grouped(keys: &Keys<'_>, groups: usize) -> Result<Ssm, ModelError> {
         Ok(Ssm {
             d_inner: keys.size("ssm.inner_size", MAX_WIDTH, None)?,
             taps: taps(keys)?,
             n_state: keys.size("ssm.state_size", SsmScan::MAX_STATE, None)?,
             rank: keys.size("ssm.time_step_rank", MAX_WIDTH, None)?,
-            groups: keys.size("ssm.group_count", MAX_WIDTH, Some(1))?,
+            groups,
         })
     }
+}
+
+/// Norm of what Mamba makes of a token: its step sizes, B and C.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Selected {
+    /// There is none.
+    Plain,
+    /// Without weights.
+    Unit(Norm),
+    /// With weights.
+    Weighted(Norm),
 }
 
 fn taps(keys: &Keys<'_>) -> Result<usize, ModelError> {
@@ -87,10 +111,23 @@ impl Recorder<'_> {
         self.unary(UnaryKind::Silu, y)
     }
 
+    /// Records the norm of step sizes, B or C.
+    fn selected(&mut self, selected: Selected, name: &str, x: TensorId) -> Recorded {
+        match selected {
+            Selected::Plain => Ok(x),
+            Selected::Unit(norm) => self.scaled_norm(norm, 1.0, x),
+            Selected::Weighted(norm) => self.norm(name, norm, x),
+        }
+    }
+
     /// Records the selective scan of x with step sizes (delta), B and C.
     fn scan(&mut self, s: &Ssm, [heads, decays]: [usize; 2], [x, dt, b, c]: [TensorId; 4]) -> Recorded {
         let name = self.scoped("ssm_a");
-        let tensor = self.step.tensors.dense(&name, &[heads, decays])?.clone();
+        // A vector may have any shape.
+        let tensor = match decays {
+            1 => self.step.tensors.flat(&name, heads)?,
+            _ => self.step.tensors.dense(&name, &[heads, decays])?.clone(),
+        };
         let a = self.weight(name, &[heads, decays], DType::F32, Contents::Tensors(vec![tensor]))?;
         let skip = self.flat("ssm_d", heads)?;
         let shape = [s.d_inner, s.n_state];
@@ -113,22 +150,37 @@ impl Recorder<'_> {
         self.op(norm, &[x, gamma])
     }
 
-    /// Records Mamba: each channel has a step size of its own. `norm` is that of step sizes, B and C.
-    pub fn mamba(&mut self, s: &Ssm, norm: Option<Norm>, x: TensorId) -> Recorded {
+    /// Records Mamba: each channel has a step size of its own.
+    pub fn mamba(&mut self, s: &Ssm, norm: Selected, x: TensorId) -> Recorded {
         let Ssm { d_inner, taps, n_state, rank, .. } = *s;
         let xz = self.linear("ssm_in", 2 * d_inner, x)?;
         let [x, z] = self.columns(xz, [d_inner; 2])?;
         let x = self.smooth(taps, x)?;
         let mix = self.linear("ssm_x", rank + 2 * n_state, x)?;
-        let mut parts: [TensorId; 3] = self.columns(mix, [rank, n_state, n_state])?;
-        if let Some(norm) = norm {
-            for part in &mut parts {
-                *part = self.scaled_norm(norm, 1.0, *part)?;
-            }
-        }
-        let [dt, b, c] = parts;
+        let [dt, b, c] = self.columns(mix, [rank, n_state, n_state])?;
+        let dt = self.selected(norm, "ssm_dt_norm", dt)?;
+        let b = self.selected(norm, "ssm_b_norm", b)?;
+        let c = self.selected(norm, "ssm_c_norm", c)?;
         let dt = self.linear("ssm_dt", d_inner, dt)?;
         let y = self.scan(s, [d_inner, n_state], [x, dt, b, c])?;
+        self.op(Glu { kind: GluKind::Swiglu }, &[z, y])
+    }
+
+    /// Records the Mamba of PLaMo 2: the channels of a head share a step size and a decay, which a token makes by a
+    /// product of low rank.
+    pub fn mamba_of_heads(&mut self, s: &Ssm, norm: Norm, x: TensorId) -> Recorded {
+        let Ssm { d_inner, taps, n_state, rank: heads, .. } = *s;
+        let (turns, low) = ([d_inner / heads; 2], (self.cols(x) / 16).max(64));
+        let part = |nth| Part::dealt("ssm_in", heads, &turns, nth);
+        let [z, x] = self.joint("ssm_zx", [part(0), part(1)], x)?;
+        let x = self.smooth(taps, x)?;
+        let mix = self.linear("ssm_x", 2 * n_state + low, x)?;
+        let [b, c, dt] = self.columns(mix, [n_state, n_state, low])?;
+        let b = self.norm("ssm_b_norm", norm, b)?;
+        let c = self.norm("ssm_c_norm", norm, c)?;
+        let dt = self.norm("ssm_dt_norm", norm, dt)?;
+        let dt = self.linear("ssm_dt", heads, dt)?;
+        let y = self.scan(s, [heads, 1], [x, dt, b, c])?;
         self.op(Glu { kind: GluKind::Swiglu }, &[z, y])
     }
 

@@ -35,6 +35,8 @@ impl Weight {
 pub enum Contents {
     /// Tensors of the file, stacked.
     Tensors(Vec<TensorInfo>),
+    /// Matrices of the file, each transposed, as f32; stacked.
+    Transposed(Vec<TensorInfo>),
     /// One number everywhere, for a weight that the file leaves out.
     Constant(f32),
     /// Sines and cosines of positions. The frequency factors, if any, are a tensor of the file.

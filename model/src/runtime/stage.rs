@@ -74,6 +74,7 @@ pub struct StageSession {
     seam: Seam,
     choosing: Choosing,
     reads_tokens: bool,
+    keeps_states: bool,
     /// The last step and its output, in case it is requested again.
     last: Option<(Asked, StageOutput)>,
 }
@@ -83,9 +84,16 @@ impl StageSession {
     ///
     /// *Errors*: memory for states, or the device was lost; an embedding model.
     pub fn new(model: Rc<Model>, seam: Seam) -> Result<StageSession, ModelError> {
-        let reads_tokens = model.recipe().reads_tokens()?;
+        let (reads_tokens, keeps_states) = (model.recipe().reads_tokens()?, model.recipe().keeps_states()?);
         let choosing = Choosing { head: Head::GREEDY, sampling: StepParams::at(0, 1), top: 0, looks_back: false };
-        Ok(StageSession { session: Session::of_stage(model, FIRST)?, seam, choosing, reads_tokens, last: None })
+        Ok(StageSession {
+            session: Session::of_stage(model, FIRST)?,
+            seam,
+            choosing,
+            reads_tokens,
+            keeps_states,
+            last: None,
+        })
     }
 
     /// Sets how the last stage samples tokens: as a generation with these options does after a prompt of so many
@@ -252,10 +260,10 @@ impl StageSession {
         }
     }
 
-    /// Returns whether there is work for a head: a stage without blocks has no states to update.
+    /// Returns whether there is work for a head: without an output, a stage only updates states.
     fn runs(&self, head: Head) -> bool {
         let stage = self.model().recipe().stage();
-        !(stage.head && stage.blocks.is_empty() && head == Head::NONE)
+        !stage.head || self.keeps_states || head != Head::NONE
     }
 
     /// Adds rows to the sequence.

@@ -67,7 +67,9 @@ impl Runner {
 
     /// Takes a step on the activations of the stage before; returns its output, if it has one.
     fn step(&mut self, rows: usize, head: Head, params: &StepParams, hidden: &[f32]) -> Vec<f32> {
-        if self.stage.head && self.stage.blocks.is_empty() && head == Head::NONE {
+        let recipe = self.model.recipe();
+        let is_last = self.stage.blocks.end == recipe.n_blocks();
+        if is_last && head == Head::NONE && !recipe.keeps_states().unwrap() {
             return Vec::new();
         }
         if !self.programs.contains_key(&(rows, head)) {

@@ -10,6 +10,7 @@ use super::pairs::{Cut, Pairs, Part};
 use super::panels;
 use crate::args::{Args, Operand, WHOLE};
 use crate::decode::quants;
+use crate::plain::experts::Ids;
 use crate::plain::norm::factor;
 use backend_api::form::Activation;
 use backend_api::op::{MatMulId, Norm, NormKind, UnaryKind};
@@ -63,22 +64,22 @@ pub(super) fn matmul(_: &Form, args: &mut Args<'_>) {
 }
 
 /// Returns the memory that the product of one row and the matrix of one expert needs.
-pub(super) fn needs_id(op: &MatMulId, w: &Tensor, ids: &Tensor, threads: usize) -> Needs {
+pub(super) fn needs_id(op: &MatMulId, w: &Tensor, choices: usize, threads: usize) -> Needs {
     let k = w.shape.cols();
     let (cut, parts) = Cut::new([1, op.rows, k], threads);
-    Needs { scratch: parts * scratch(cut, k), parts, units: ids.shape.len() }
+    Needs { scratch: parts * scratch(cut, k), parts, units: choices }
 }
 
 pub(super) fn matmul_id(form: &Form, args: &mut Args<'_>) {
     let Form::Op(Op::MatMulId(op)) = form else { return };
-    let (x, w, ids) = (args.input(0), args.input(1), args.input(2));
-    let (n, k, experts) = (op.rows, x.shape().cols(), op.experts(w.shape().rows()));
-    let choices = ids.shape().len() / x.shape().rows();
-    let share = args.share(1, ids.shape().len());
+    let (x, w) = (args.input(0), args.input(1));
+    let (n, k, all) = (op.rows, x.shape().cols(), args.shape.rows());
+    let (choices, ids) = (all / x.shape().rows(), Ids::new(op, args));
+    let share = args.share(1, all);
     // Of each of them all.
     args.units = WHOLE;
-    for (i, id) in ids.ints().iter().enumerate().skip(share.start).take(share.len()) {
-        let first = op.first + (*id).clamp(0, experts as i32 - 1) as usize * op.stride;
+    for i in share {
+        let first = op.first + ids.of(i) * op.stride;
         let x = &x.floats()[i / choices * k..][..k];
         let product = Product { x, norm: None, w: &w, n, cols: n, first: i * n };
         product.run(args, &Batch { first, n });

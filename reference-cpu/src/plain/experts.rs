@@ -3,7 +3,7 @@
 use super::select::{is_finite, next_largest};
 use crate::args::Args;
 use backend_api::Op;
-use backend_api::op::{Gate, Route};
+use backend_api::op::{Gate, Groups, MatMulId, Route};
 
 pub(super) fn route(op: &Op, args: &mut Args<'_>) {
     let Op::Route(op) = op else { return };
@@ -32,8 +32,15 @@ fn route_row(op: &Route, logits: &[f32], bias: &[f32], ids: &mut [i32], weights:
         Gate::SoftmaxOfChosen => f64::from(logits[i]),
         Gate::Sigmoid => 1.0 / (1.0 + (-f64::from(logits[i])).exp()),
     };
-    // Without a bias, the order of the scores is that of the logits.
-    let key = |i: usize| if op.biased { score(i) + f64::from(bias[i]) } else { f64::from(logits[i]) };
+    let biased = |i: usize| score(i) + bias.get(i).map_or(0.0, |bias| f64::from(*bias));
+    let open = op.groups.map_or(u32::MAX, |groups| best_groups(groups, logits.len(), biased));
+    let size = op.groups.map_or(logits.len(), |groups| logits.len() / groups.count);
+    let key = |i: usize| match op.biased {
+        _ if open >> (i / size) & 1 == 0 => f64::NEG_INFINITY,
+        true => biased(i),
+        // Without a bias, the order of the scores is that of the logits.
+        false => f64::from(logits[i]),
+    };
     let mut pick = None;
     for id in &mut *ids {
         let i = next_largest(logits.len(), key, pick);
@@ -55,18 +62,62 @@ fn route_row(op: &Route, logits: &[f32], bias: &[f32], ids: &mut [i32], weights:
     }
 }
 
+/// The groups whose experts can be chosen, a bit for each: those with the largest sums of two scores.
+fn best_groups(groups: Groups, n: usize, score: impl Fn(usize) -> f64) -> u32 {
+    let size = n / groups.count;
+    let sum = |group: usize| {
+        let (mut first, mut second) = (f64::NEG_INFINITY, f64::NEG_INFINITY);
+        for score in (group * size..(group + 1) * size).map(&score) {
+            (first, second) = (first.max(score), second.max(first.min(score)));
+        }
+        first + second
+    };
+    let (mut open, mut pick) = (0, None);
+    for _ in 0..groups.used {
+        let group = next_largest(groups.count, sum, pick);
+        open |= 1 << group;
+        pick = Some((sum(group), group));
+    }
+    open
+}
+
 pub(super) fn matmul_id(op: &Op, args: &mut Args<'_>) {
     let Op::MatMulId(op) = op else { return };
-    let (x, w, ids) = (args.input(0), args.input(1), args.input(2));
-    let (k, experts) = (x.shape().cols(), op.experts(w.shape().rows()));
-    let choices = ids.shape().len() / x.shape().rows();
+    let (x, w, k) = (args.input(0), args.input(1), args.input(0).shape().cols());
+    let choices = args.shape.rows() / x.shape().rows();
+    let ids = Ids::new(op, args);
     let (out, scratch) = args.out_and_scratch();
-    for (i, (out, id)) in out.chunks_exact_mut(op.rows).zip(ids.ints()).enumerate() {
+    for (i, out) in out.chunks_exact_mut(op.rows).enumerate() {
         let x = &x.floats()[i / choices * k..][..k];
-        let first = op.first + (*id).clamp(0, experts as i32 - 1) as usize * op.stride;
+        let first = op.first + ids.of(i) * op.stride;
         for (j, out) in out.iter_mut().enumerate() {
             let row = w.row(first + j, scratch);
             *out = x.iter().zip(row).map(|(x, y)| f64::from(*x) * f64::from(*y)).sum::<f64>() as f32;
+        }
+    }
+}
+
+/// The experts that choices go to.
+pub(crate) struct Ids<'a> {
+    ids: Option<&'a [i32]>,
+    experts: usize,
+    /// Choices of a row.
+    choices: usize,
+}
+
+impl<'a> Ids<'a> {
+    /// Those of a product by id.
+    pub fn new(op: &MatMulId, args: &Args<'a>) -> Ids<'a> {
+        let experts = op.experts(args.input(1).shape().rows());
+        let ids = args.inputs[2].map(|ids| ids.ints());
+        Ids { ids, experts, choices: args.shape.dim(1) }
+    }
+
+    /// That of a choice: its own number within its row if there are no ids.
+    pub fn of(&self, choice: usize) -> usize {
+        match self.ids {
+            Some(ids) => ids[choice].clamp(0, self.experts as i32 - 1) as usize,
+            None => choice % self.choices,
         }
     }
 }

@@ -1,6 +1,7 @@
 //! Get-rows, append, rope: what depends on the step's position.
 
 use crate::args::{Args, Bytes, round};
+use crate::decode::row_shared;
 use backend_api::Op;
 use backend_api::op::{At, Index, RopeMode};
 
@@ -10,8 +11,7 @@ pub(super) fn get_rows(op: &Op, args: &mut Args<'_>) {
     let ids = args.inputs[1].map_or(&[][..], |ids| ids.ints());
     let (position, last) = (i64::from(args.step.position), i64::from(args.step.rows) - 1);
     let (v, d) = (table.shape().dim(0) as i64, table.shape().cols());
-    let (out, scratch) = args.out_and_scratch();
-    for (i, out) in out.chunks_exact_mut(d).enumerate() {
+    for (i, out) in args.out().chunks_exact_mut(d).enumerate() {
         let id = match op.index {
             Index::Ids => i64::from(ids[i]),
             Index::Tokens { .. } => i64::from(ids[(position as usize + i).min(ids.len() - 1)]),
@@ -19,7 +19,14 @@ pub(super) fn get_rows(op: &Op, args: &mut Args<'_>) {
             Index::First => 0,
             Index::Last => last,
         };
-        out.copy_from_slice(table.row(id.clamp(0, v - 1) as usize, scratch));
+        let row = id.clamp(0, v - 1) as usize;
+        match table.packed() {
+            Some((format, bytes)) => {
+                let len = bytes.len() / v as usize;
+                row_shared(format, &bytes[row * len..][..len], out);
+            }
+            None => out.copy_from_slice(&table.floats()[row * d..][..d]),
+        }
     }
 }
 

@@ -7,9 +7,9 @@ use backend_api::case::{Case, Fill, Operands};
 use backend_api::form::{Activation, ExpertsGlu, ExpertsSum, Form, Linear};
 use backend_api::format::Format;
 use backend_api::op::{
-    Append, ArgMax, At, Attention, Binary, BinaryKind, Concat, Gate, GatedDeltaNet, GetRows, Glu, GluKind, Index,
-    Masking, MatMul, MatMulId, Norm, NormKind, Pad, Permute, Rope, RopeMode, RopeTable, Route, Scale, ShortConv, Slice,
-    Softmax, SsmScan, TopK, Unary, UnaryKind, WeightedSum,
+    Append, ArgMax, At, Attention, Binary, BinaryKind, Concat, Gate, GatedDeltaNet, GetRows, Glu, GluKind, Groups,
+    Index, Masking, MatMul, MatMulId, Norm, NormKind, Pad, Permute, Rope, RopeMode, RopeTable, Route, Scale, ShortConv,
+    Slice, Softmax, SsmScan, TopK, Unary, UnaryKind, WeightedSum,
 };
 use backend_api::{Codec, DType, Kind, Shape, StepParams, TensorId};
 
@@ -332,8 +332,13 @@ fn short_conv(draw: &mut Draw<'_>) -> Case {
 
 fn route(draw: &mut Draw<'_>) -> Case {
     let (t, n, gate) = (draw.size(9), draw.size(150), draw.pick(&Gate::ALL));
-    let k = draw.size(n.min(Route::MAX));
-    let op = Route { k, gate, biased: draw.chance(), normalised: draw.chance(), scale: draw.pick(&[1.0, 2.5]) };
+    // Grouped or not; a group has two experts or more.
+    let (count, size) = (draw.size(Route::MAX_GROUPS), 1 + draw.size(9));
+    let groups = draw.chance().then(|| Groups { count, used: draw.size(count) });
+    let (n, open) = groups.map_or((n, n), |groups| (count * size, groups.used * size));
+    let k = draw.size(open.min(Route::MAX));
+    let (biased, normalised, scale) = (draw.chance(), draw.chance(), draw.pick(&[1.0, 2.5]));
+    let op = Route { k, gate, biased, normalised, scale, groups };
     case(op, StepParams::at(0, t as u32), |o| {
         let logits = o.filled(&[t, n], Fill::Uniform(-4.0, 4.0));
         let bias = op.biased.then(|| o.filled(&[n], Fill::Uniform(-0.5, 0.5)));
@@ -350,8 +355,11 @@ fn matrices(draw: &mut Draw<'_>) -> (MatMulId, usize) {
 
 fn matmul_id(draw: &mut Draw<'_>) -> Case {
     let (t, u, (op, n), (format, k)) = (draw.size(6), draw.size(4), matrices(draw), packed(draw, 700));
-    let each = draw.chance();
+    let (each, in_turn) = (draw.chance(), draw.chance());
     case(op, StepParams::at(0, t as u32), |o| {
+        if in_turn {
+            return vec![o.input(&[t, u, k]), o.packed(format, op.first + u * op.stride, k)];
+        }
         let x = if each { o.input(&[t, u, k]) } else { o.input(&[t, k]) };
         vec![x, o.packed(format, op.first + n * op.stride, k), o.ids(&[t, u], n as u32)]
     })

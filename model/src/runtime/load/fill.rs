@@ -6,6 +6,7 @@ use backend_api::format::ROW_ALIGN;
 use backend_api::run::Host;
 use backend_api::{Backend, DType, Format, StorageId};
 use half::{bf16, f16};
+use reference_cpu::decode::row_shared;
 
 use super::storages::no_storage;
 use super::{LoadTimes, Model, file_bytes};
@@ -87,10 +88,11 @@ impl<'a> Part<'a> {
     /// Splits a weight into parts.
     fn of(weight: &'a Weight, id: StorageId) -> Vec<Part<'a>> {
         match &weight.contents {
-            Contents::Tensors(tensors) => {
+            Contents::Tensors(tensors) | Contents::Transposed(tensors) => {
+                let transposed = matches!(weight.contents, Contents::Transposed(_));
                 let (mut parts, mut from, mut first, mut rows) = (Vec::new(), 0, 0, 0);
                 for (at, tensor) in tensors.iter().enumerate() {
-                    rows += rows_of(tensor);
+                    rows += if transposed { tensor.shape[1] } else { rows_of(tensor) };
                     // A few rows are written together with those that follow.
                     if rows.is_multiple_of(ROW_ALIGN) || at + 1 == tensors.len() {
                         parts.push(Part { weight, id, first, tensors: &tensors[from..=at] });
@@ -126,6 +128,7 @@ impl Loader<'_> {
                 [tensor] => self.tensor(tensor, weight.dtype, id, first).await?,
                 _ => self.pieces(tensors, weight, id, first).await?,
             },
+            Contents::Transposed(_) => self.pieces(tensors, weight, id, first).await?,
             Contents::Constant(value) => {
                 let values = vec![*value; weight.shape.iter().product()];
                 self.write(id, 0, bytemuck::cast_slice(&values)).await?;
@@ -211,8 +214,12 @@ impl Loader<'_> {
             self.read(tensor.offset, tensor.bytes as usize).await?;
             let bytes = &self.buffer;
             self.identifier.tensor(tensor, bytes);
-            match weight.dtype {
-                DType::Packed(_) => all.extend(bytes),
+            match (&weight.contents, weight.dtype) {
+                (Contents::Transposed(_), _) => {
+                    let values = transposed(tensor, bytes);
+                    all.extend(values.iter().flat_map(|value| value.to_le_bytes()));
+                }
+                (_, DType::Packed(_)) => all.extend(bytes),
                 _ => all.extend(dense(tensor.format, bytes).iter().flat_map(|value| value.to_le_bytes())),
             }
         }
@@ -247,6 +254,17 @@ impl Loader<'_> {
         (self.progress)(self.times.bytes, self.total);
         Ok(())
     }
+}
+
+/// Returns the numbers of a matrix, column by column.
+fn transposed(tensor: &TensorInfo, bytes: &[u8]) -> Vec<f32> {
+    let (rows, cols) = (tensor.shape[0], tensor.shape[1]);
+    let (mut row, mut values) = (vec![0.0; cols], vec![0.0; rows * cols]);
+    for (i, bytes) in bytes.chunks_exact(bytes.len() / rows).enumerate() {
+        row_shared(tensor.format, bytes, &mut row);
+        values.iter_mut().skip(i).step_by(rows).zip(&row).for_each(|(to, from)| *to = *from);
+    }
+    values
 }
 
 /// Converts the values of a vector to floats. Recipes accept no other formats for vectors.

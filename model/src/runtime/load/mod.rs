@@ -194,7 +194,7 @@ fn too_large(recipe: &Recipe, weight: &Weight, error: backend_api::Error) -> Mod
 /// Returns the bytes of the file that a weight is read from.
 pub(crate) fn file_bytes(weight: &Weight) -> u64 {
     match &weight.contents {
-        Contents::Tensors(tensors) => tensors.iter().map(|t| t.bytes).sum(),
+        Contents::Tensors(tensors) | Contents::Transposed(tensors) => tensors.iter().map(|t| t.bytes).sum(),
         Contents::Rope(_, factors) => factors.iter().map(|t| t.bytes).sum(),
         Contents::Constant(_) | Contents::Temperature(_) => 0,
     }
