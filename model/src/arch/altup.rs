@@ -130,7 +130,7 @@ impl Recorder<'_> {
     }
 
     /// Records a change of shape.
-    fn shaped(&mut self, shape: &[usize], x: TensorId) -> Recorded {
+    pub fn shaped(&mut self, shape: &[usize], x: TensorId) -> Recorded {
         let perm: Vec<usize> = (0..shape.len()).collect();
         self.permuted(shape, &perm, x)
     }

@@ -24,6 +24,8 @@ enum Normed {
     Rms,
     /// Mean and variance, with weights, and a bias if the file has one.
     Layer,
+    /// Root mean square, without weights.
+    BareRms,
     /// Mean and variance, without weights.
     BareLayer,
 }
@@ -273,14 +275,19 @@ pub(super) const FAMILIES: &[(&str, Family)] = &[
             ..HALVES
         },
     ),
+    ("spark2_5", Family { feed_forward: Kind::Glu(GluKind::GegluTanh), by_block: true, own: spark, ..HALVES }),
     ("stablelm", Family { norm: Normed::Layer, own: stablelm, ..HALVES }),
     ("starcoder", Family { rope: None, positions: true, ..GPT }),
     ("starcoder2", GPT),
+    ("talkie", Family { norm: Normed::BareRms, qk_norm: Some(QkNorm::After), own: talkie, ..HALVES }),
     ("xverse", LLAMA),
 ];
 
 /// Name of the divisors of activations that quantised MPT has.
 const ACT_SCALES: &str = "ffn.act.scales";
+
+/// Name of the embeddings that are recorded once.
+const EMBEDDED: &str = "embedded";
 
 /// Exponent of the slopes of families whose files do not name one.
 const MAX_BIAS: f32 = 8.0;
@@ -311,6 +318,8 @@ pub(super) struct Dense {
     unit_embedding: bool,
     /// Whether the embeddings go through a norm with weights.
     norms_embedding: bool,
+    /// Whether each block adds the embeddings again, with a factor of its own.
+    adds_embedding: bool,
     /// Factors of the embedding, of the layers' results, and of the logits.
     embedding_scale: f32,
     residual_scale: f32,
@@ -326,7 +335,10 @@ pub(super) fn read(keys: &Keys<'_>) -> Result<Box<dyn Architecture>, ModelError>
         return Err(keys.wrong("block_count", "this is no family of dense decoders"));
     };
     let sizes = if family.by_block { keys.sizes_of_first()? } else { keys.predicting_one(keys.sizes()?)? };
-    let norm = if family.norm == Normed::Rms { keys.rms_norm()? } else { keys.layer_norm()? };
+    let norm = match family.norm {
+        Normed::Rms | Normed::BareRms => keys.rms_norm()?,
+        Normed::Layer | Normed::BareLayer => keys.layer_norm()?,
+    };
     let mut dense = Dense {
         family: *family,
         sizes,
@@ -335,6 +347,7 @@ pub(super) fn read(keys: &Keys<'_>) -> Result<Box<dyn Architecture>, ModelError>
         blocks: Vec::new(),
         unit_embedding: false,
         norms_embedding: false,
+        adds_embedding: false,
         embedding_scale: 1.0,
         residual_scale: 1.0,
         logit_scale: 1.0,
@@ -352,8 +365,7 @@ pub(super) fn read(keys: &Keys<'_>) -> Result<Box<dyn Architecture>, ModelError>
         Block { attention, linear: false, feed_forward, shared: 0 }
     };
     if family.by_block {
-        let heads = keys.counts_by_block("attention.head_count", sizes.n_blocks)?;
-        let heads_kv = keys.counts_by_block("attention.head_count_kv", sizes.n_blocks)?;
+        let (heads, heads_kv) = keys.heads_by_block(sizes.n_blocks)?;
         let widths = keys.counts_by_block("feed_forward_length", sizes.n_blocks)?;
         for (i, n_ff) in widths.into_iter().enumerate() {
             let (heads, heads_kv) = (heads[i], heads_kv[i]);
@@ -423,7 +435,8 @@ impl Dense {
 
     /// Gives some blocks a window. Their rotation becomes `local` of that of all.
     fn windows(&mut self, is_local: &[bool], window: u32, local: impl Fn(&Rope) -> Rope) {
-        for (attention, _) in self.attentions().zip(is_local).filter(|(_, is_local)| **is_local) {
+        let blocks = self.blocks.iter_mut().zip(is_local).filter(|(_, is_local)| **is_local);
+        for attention in blocks.filter_map(|(block, _)| block.attention.as_mut()) {
             attention.window = window;
             attention.rope.iter_mut().for_each(|rope| *rope = local(rope));
         }
@@ -566,6 +579,12 @@ fn normed_heads(keys: &Keys<'_>, d: &mut Dense) {
     }
 }
 
+/// Returns for each block whether it has a window, which the file must list.
+fn listed_windows(keys: &Keys<'_>, d: &Dense) -> Result<Vec<bool>, ModelError> {
+    let listed = keys.listed_windows(d.sizes.n_blocks)?;
+    listed.ok_or_else(|| keys.wrong("attention.sliding_window_pattern", "it must list the blocks with a window"))
+}
+
 /// Returns the size of the windows, which the file must name.
 fn window(keys: &Keys<'_>) -> Result<u32, ModelError> {
     Ok(keys.size("attention.sliding_window", u32::MAX as usize, None)? as u32)
@@ -575,6 +594,31 @@ fn window(keys: &Keys<'_>) -> Result<u32, ModelError> {
 fn base_of_windows(keys: &Keys<'_>) -> Result<f32, ModelError> {
     let base = keys.positive("rope.freq_base", Some(10_000.0))?;
     keys.positive("rope.freq_base_swa", Some(base))
+}
+
+/// Spark: a gate for each head; in windows, other channels rotate by other angles.
+fn spark(keys: &Keys<'_>, d: &mut Dense) -> Result<(), ModelError> {
+    unfactored(keys, d)?;
+    d.attentions().for_each(|attention| (attention.gate, attention.gates_heads) = (Some("attn_gate"), true));
+    let all = keys.size("rope.dimension_count", d.sizes.head_dim, Some(d.sizes.head_dim))?;
+    let n_dims = keys.pairs("rope.dimension_count_swa", d.sizes.head_dim, all)?;
+    let base = base_of_windows(keys)?;
+    let local = |rope: &Rope| {
+        let mut rope = rope.with_base("rope_table_swa", base);
+        rope.angles.n_dims = n_dims;
+        rope
+    };
+    d.windows(&listed_windows(keys, d)?, window(keys)?, local);
+    Ok(())
+}
+
+/// Talkie: norms without weights, a factor of each head of the queries, and the embeddings in each block again.
+fn talkie(keys: &Keys<'_>, d: &mut Dense) -> Result<(), ModelError> {
+    unfactored(keys, d)?;
+    (d.unit_embedding, d.adds_embedding) = (true, true);
+    d.logit_scale = keys.positive("logit_scale", None)?;
+    d.attentions().for_each(|attention| attention.norm_factors = true);
+    Ok(())
 }
 
 /// PLaMo 3: angles in windows have a base of their own.
@@ -594,9 +638,7 @@ fn granite_swa(keys: &Keys<'_>, d: &mut Dense) -> Result<(), ModelError> {
     let scale = keys.nonzero("attention.scale", None)?;
     let n_blocks = d.sizes.n_blocks;
     let window = window(keys)?;
-    let Some(is_local) = keys.listed_windows(n_blocks)? else {
-        return Err(keys.wrong("attention.sliding_window_pattern", "it must list the blocks with a window"));
-    };
+    let is_local = listed_windows(keys, d)?;
     let rotates = keys.get::<Vec<bool>>("attention.rope_pattern")?.unwrap_or_else(|| vec![true; n_blocks]);
     if rotates.len() != n_blocks {
         let reason = format!("it lists {} blocks, but there are {n_blocks}", rotates.len());
@@ -718,7 +760,7 @@ impl Architecture for Dense {
     }
 
     fn record(&self, m: &mut Recorder<'_>) -> Result<(), ModelError> {
-        let x = m.input(|m| self.embedding(m))?;
+        let x = m.input(|m| m.once(EMBEDDED, |m| self.embedding(m)))?;
         let x = m.blocks(x, |m, i, x| self.block(m, &self.blocks[i], x))?;
         m.output(x, |m, x| {
             let x = self.normed(m, "output_norm", x)?;
@@ -748,7 +790,7 @@ impl Dense {
 
     fn normed(&self, m: &mut Recorder<'_>, name: &str, x: TensorId) -> Recorded {
         match self.family.norm {
-            Normed::BareLayer => m.unit(self.norm, x),
+            Normed::BareRms | Normed::BareLayer => m.unit(self.norm, x),
             Normed::Rms | Normed::Layer => m.norm(name, self.norm, x),
         }
     }
@@ -779,7 +821,14 @@ impl Dense {
             }
             layer => m.feed_forward(layer, f)?,
         };
-        self.added(m, "post_ffw_norm", f, h)
+        let y = self.added(m, "post_ffw_norm", f, h)?;
+        if !self.adds_embedding {
+            return Ok(y);
+        }
+        let embedded = m.once(EMBEDDED, |m| self.embedding(m))?;
+        let [embedded] = m.wanted([embedded])?;
+        let embedded = m.times("layer_output_scale.weight", 1, embedded)?;
+        m.add(y, embedded)
     }
 
     /// Records attention. Returns the rows that are wanted of the stream before and after it, and of its norm.

@@ -114,12 +114,30 @@ impl<'a> Keys<'a> {
         })
     }
 
+    /// Returns the number of channels that rotate: pairs, of at most `limit` channels.
+    pub fn pairs(&self, key: &str, limit: usize, default: usize) -> Result<usize, ModelError> {
+        let n_dims = self.size(key, limit, Some(default))?;
+        if n_dims.is_multiple_of(2) {
+            return Ok(n_dims);
+        }
+        Err(self.wrong(key, format!("{n_dims} channels make no pairs")))
+    }
+
+    /// Returns the numbers of query heads and of key and value heads of each block.
+    pub fn heads_by_block(&self, n_blocks: usize) -> Result<(Vec<usize>, Vec<usize>), ModelError> {
+        let heads = self.counts_by_block("attention.head_count", n_blocks)?;
+        let heads_kv = match self.metadata.value(&self.key(HEADS_KV)) {
+            Some(_) => self.counts_by_block(HEADS_KV, n_blocks)?,
+            None => heads.clone(),
+        };
+        Ok((heads, heads_kv))
+    }
+
     /// Returns the sizes of a transformer whose blocks have different numbers of heads: those of its first block that
     /// attends.
     pub fn sizes_of_first(&self) -> Result<Sizes, ModelError> {
         let n_blocks = self.size("block_count", MAX_BLOCKS, None)?;
-        let heads = self.counts_by_block("attention.head_count", n_blocks)?;
-        let heads_kv = self.counts_by_block(HEADS_KV, n_blocks)?;
+        let (heads, heads_kv) = self.heads_by_block(n_blocks)?;
         match heads.into_iter().zip(heads_kv).find(|(heads, heads_kv)| *heads > 0 && *heads_kv > 0) {
             Some((heads, heads_kv)) => self.sizes_of(heads, heads_kv),
             None => Err(self.wrong(HEADS_KV, "one block must attend")),
