@@ -97,7 +97,8 @@ impl From<HandleError> for ApiError {
                 | ModelError::Token { .. }
                 | ModelError::EmptyPrompt
                 | ModelError::NoPooling { .. }
-                | ModelError::NoText { .. },
+                | ModelError::NoText { .. }
+                | ModelError::Diffusion { .. },
             )
             | EngineError::Tokenizer(_)
             | EngineError::Chat(ChatError::Render(_)) => ApiError::request(message),

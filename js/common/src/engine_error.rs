@@ -37,6 +37,7 @@ fn model(error: &ModelError) -> JsValue {
         | ModelError::Token { .. }
         | ModelError::NoPooling { .. }
         | ModelError::NoText { .. }
+        | ModelError::Diffusion { .. }
         | ModelError::Snapshot(_)
         | ModelError::Draft(_)
         | ModelError::Stage(_)

@@ -207,8 +207,8 @@ impl Recorder<'_> {
         if !a.norm_last {
             (q, k) = (self.rotated(a, a.heads, q)?, self.rotated(a, a.heads_kv, k)?);
         }
-        let all = if self.step.head.embedding {
-            // An embedding step has no cache: its keys are all there are.
+        let all = if self.step.head.embedding || !self.step.causal {
+            // A step of a whole text has no cache: its keys are all there are.
             [k, v]
         } else {
             let (k_cache, v_cache) = (self.cache("k_cache", kv)?, self.cache("v_cache", kv)?);

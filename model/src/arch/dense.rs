@@ -199,6 +199,7 @@ pub(super) const FAMILIES: &[(&str, Family)] = &[
         Family { experts: Some(Mixture { gate: (Gate::Softmax, false), normalised: Some(false), ..WEIGHED }), ..LLAMA },
     ),
     ("dots1", Family { experts: Some(WEIGHED), ..HEADS }),
+    ("dream", Family { own: unfactored, ..HALVES }),
     ("ernie4_5", LLAMA),
     ("ernie4_5-moe", Family { experts: Some(Mixture { shared: Shared::Own, ..SOFTMAX }), ..LLAMA }),
     ("exaone", HALVES),
@@ -229,6 +230,7 @@ pub(super) const FAMILIES: &[(&str, Family)] = &[
     ("internlm2", Family { own: unfactored, ..LLAMA }),
     ("jais", Family { norm: Normed::Layer, rope: None, own: jais, ..LLAMA }),
     ("jais2", Family { feed_forward: Kind::SquaredRelu, ..GPT }),
+    ("llada", Family { own: unfactored, ..LLAMA }),
     ("maincoder", Family { qk_norm: Some(QkNorm::After), ..LLAMA }),
     ("minicpm", Family { own: minicpm, ..LLAMA }),
     (

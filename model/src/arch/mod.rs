@@ -155,6 +155,9 @@ const ENCODERS: &[(&str, Read)] = &[
     ("gemma-embedding", gemma3::read),
 ];
 
+/// Architectures of models that fill in masked tokens (diffusion): their tokens see each other, and have logits.
+const DIFFUSERS: &[&str] = &["dream", "llada"];
+
 /// Sizes of a model.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Sizes {
@@ -248,8 +251,9 @@ impl Recipe {
         let keys = Keys { metadata: &gguf.metadata, tensors: &tensors, n_ctx };
         let architecture = read(&keys)?;
         let encodes = ENCODERS.iter().any(|(encoder, _)| *encoder == name);
-        let causal = keys.get("attention.causal")?.unwrap_or(!encodes);
-        let pooling = Pooling::read(&keys, encodes || !causal)?;
+        let diffuses = DIFFUSERS.contains(&name);
+        let causal = !diffuses && keys.get("attention.causal")?.unwrap_or(!encodes);
+        let pooling = Pooling::read(&keys, encodes || !causal && !diffuses)?;
         let stage = Stage::whole(architecture.sizes());
         let (kv_cache, weights) = (KvCache::default(), Vec::new());
         let identifier = Identifier::new(name, &gguf.metadata);
@@ -279,6 +283,9 @@ impl Recipe {
     /// *Errors*: blocks that the model does not have, or that cannot be next to its embedding or head.
     pub fn with_stage(self, stage: Stage) -> Result<Recipe, ModelError> {
         stage.check(self.sizes())?;
+        if self.pooling.is_none() {
+            self.makes_text()?;
+        }
         if let Some(block) = stage.blocks.clone().find(|block| self.keys_of(*block) < stage.blocks.start) {
             let (start, of) = (stage.blocks.start, self.keys_of(block));
             let why =
@@ -336,9 +343,31 @@ impl Recipe {
         self.pooling
     }
 
-    /// Returns the usual head of the model's steps: that of an embedding or of a greedy token.
+    /// Returns the usual head of the model's steps: that of an embedding or of a greedy token, or logits if the model
+    /// does not choose tokens one by one.
     pub fn head(&self) -> Head {
-        if self.pooling.is_some() { Head::EMBEDDING } else { Head::GREEDY }
+        match (self.pooling, self.causal) {
+            (Some(_), _) => Head::EMBEDDING,
+            (None, true) => Head::GREEDY,
+            (None, false) => Head::LOGITS,
+        }
+    }
+
+    /// Returns whether tokens see only those before them. Otherwise a text is computed in a single step.
+    pub fn is_causal(&self) -> bool {
+        self.causal
+    }
+
+    /// Checks that the model continues texts, token by token.
+    ///
+    /// *Errors*: an embedding model, or one that fills in masked tokens.
+    pub fn makes_text(&self) -> Result<(), ModelError> {
+        let architecture = self.architecture();
+        match (self.pooling, self.causal) {
+            (Some(_), _) => Err(ModelError::NoText { architecture }),
+            (None, true) => Ok(()),
+            (None, false) => Err(ModelError::Diffusion { architecture }),
+        }
     }
 
     /// Returns the dtype of the KV cache.
@@ -433,6 +462,9 @@ impl Recipe {
             (true, None) => return Err(ModelError::NoPooling { architecture: self.architecture() }),
             (false, Some(_)) => return Err(ModelError::NoText { architecture: self.architecture() }),
             (true, Some(_)) | (false, None) => {}
+        }
+        if head.token.is_some() || sequences > 1 {
+            self.makes_text()?;
         }
         let (sizes, causal, pooling) = (self.sizes(), *causal, *pooling);
         let hidden = self.architecture.hidden();
