@@ -125,7 +125,7 @@ impl Recorder<'_> {
     }
 
     /// Concatenates columns.
-    fn beside(&mut self, a: TensorId, b: TensorId) -> Recorded {
+    pub fn beside(&mut self, a: TensorId, b: TensorId) -> Recorded {
         self.op(Concat { axis: 1 }, &[a, b])
     }
 

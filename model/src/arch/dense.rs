@@ -11,7 +11,7 @@ use backend_api::op::{Clamp, GluKind, Norm, RopeMode, UnaryKind, Xielu};
 
 use super::attention::Attention;
 use super::experts::{Experts, FeedForward, Gate};
-use super::keys::{Keys, MAX_WIDTH};
+use super::keys::{Keys, MAX_BLOCKS, MAX_WIDTH};
 use super::recorder::{Recorded, Recorder};
 use super::rope::{Rope, Sections};
 use super::{Architecture, Sizes};
@@ -243,6 +243,7 @@ pub(super) const FAMILIES: &[(&str, Family)] = &[
     ),
     ("mpt", Family { rope: None, own: mpt, ..GPT }),
     ("muse-glimmer", Family { layout: Layout::Sandwich, qk_norm: Some(QkNorm::Before), own: muse, ..LLAMA }),
+    ("nanbeige", Family { own: nanbeige, ..LLAMA }),
     ("nemotron", Family { feed_forward: Kind::SquaredRelu, ..GPT }),
     ("olmo", Family { norm: Normed::BareLayer, own: clamped, ..LLAMA }),
     (
@@ -316,6 +317,10 @@ pub(super) struct Dense {
     /// Norm of the layers' results.
     post_norm: Norm,
     blocks: Vec<Block>,
+    /// Number of blocks in the file, which may run several times.
+    stored: usize,
+    /// Whether the last norm also goes before such blocks run again.
+    norms_loops: bool,
     /// Whether the embeddings are brought to unit size.
     unit_embedding: bool,
     /// Whether the embeddings go through a norm with weights.
@@ -347,6 +352,8 @@ pub(super) fn read(keys: &Keys<'_>) -> Result<Box<dyn Architecture>, ModelError>
         norm,
         post_norm: norm,
         blocks: Vec::new(),
+        stored: sizes.n_blocks,
+        norms_loops: false,
         unit_embedding: false,
         norms_embedding: false,
         adds_embedding: false,
@@ -664,6 +671,15 @@ fn minicpm(keys: &Keys<'_>, d: &mut Dense) -> Result<(), ModelError> {
     Ok(())
 }
 
+/// Nanbeige: all blocks run several times, each time with keys and values of their own.
+fn nanbeige(keys: &Keys<'_>, d: &mut Dense) -> Result<(), ModelError> {
+    let loops = keys.size("num_loops", MAX_BLOCKS / d.stored, Some(1))?;
+    d.norms_loops = !keys.get("skip_loop_final_norm")?.unwrap_or(false);
+    d.sizes.n_blocks = loops * d.stored;
+    d.blocks = d.blocks.iter().cycle().take(d.sizes.n_blocks).cloned().collect();
+    Ok(())
+}
+
 /// OLMo: bounds of queries, keys and values.
 fn clamped(keys: &Keys<'_>, d: &mut Dense) -> Result<(), ModelError> {
     let bound = keys.nonzero("attention.clamp_kqv", None)?;
@@ -763,7 +779,12 @@ impl Architecture for Dense {
 
     fn record(&self, m: &mut Recorder<'_>) -> Result<(), ModelError> {
         let x = m.input(|m| m.once(EMBEDDED, |m| self.embedding(m)))?;
-        let x = m.blocks(x, |m, i, x| self.block(m, &self.blocks[i], x))?;
+        let x = m.blocks(x, |m, i, x| {
+            let again = i > 0 && i % self.stored == 0 && self.norms_loops;
+            let x = if again { m.outside(|m| self.normed(m, "output_norm", x))? } else { x };
+            m.use_weights_of(i % self.stored);
+            self.block(m, &self.blocks[i], x)
+        })?;
         m.output(x, |m, x| {
             let x = self.normed(m, "output_norm", x)?;
             let logits = m.logits(x)?;

@@ -14,7 +14,8 @@ pub const DEFAULT_N_CTX: usize = 2048;
 const MAX_N_CTX: usize = 1 << 24;
 /// Largest width, far above that of any known model.
 pub(super) const MAX_WIDTH: usize = 1 << 20;
-const MAX_BLOCKS: usize = 1 << 12;
+/// Largest number of blocks.
+pub(super) const MAX_BLOCKS: usize = 1 << 12;
 /// Key of the number of key and value heads, which some architectures have for each block.
 const HEADS_KV: &str = "attention.head_count_kv";
 
@@ -229,7 +230,9 @@ impl<'a> Keys<'a> {
         }
         let n_ctx = self.n_ctx.unwrap_or(n_ctx_train.min(DEFAULT_N_CTX));
         // Files with factors for long contexts may name the original context that the model was trained with.
-        let limit = if self.tensors.find(LONG_FACTORS).is_some() { MAX_N_CTX } else { n_ctx_train };
+        // BLOOM's slopes go on beyond it.
+        let unlimited = self.tensors.find(LONG_FACTORS).is_some() || self.tensors.architecture == "bloom";
+        let limit = if unlimited { MAX_N_CTX } else { n_ctx_train };
         if !(1..=limit).contains(&n_ctx) {
             return Err(ModelError::Context { asked: n_ctx, limit });
         }

@@ -31,6 +31,7 @@ mod gpt_oss;
 mod granite;
 mod granite_hybrid;
 mod head;
+mod hrm_text;
 mod identity;
 mod keys;
 mod kv_cache;
@@ -145,6 +146,7 @@ const ARCHITECTURES: &[(&str, Read)] = &[
     ("qwen35", qwen35::read),
     ("qwen35moe", qwen35::read),
     ("qwen3next", qwen35::read_next),
+    ("hrm_text", hrm_text::read),
 ];
 
 /// Readers of encoders: models with bidirectional attention, which do not generate text.

@@ -40,7 +40,7 @@ fn renamed(from: &str, to: &str) -> Result<Recipe, ModelError> {
 fn files() {
     refused(renamed("general.architecture", "general.architectur_").unwrap_err(), &["general.architecture", "missing"]);
     refused(renamed("llama", "rwkv7").unwrap_err(), &["\"rwkv7\"", "gpt2, llama", "choose another"]);
-    refused(renamed("llama", "bloom").unwrap_err(), &["\"bloom\"", "qwen2, qwen3, gemma2, gemma3"]);
+    refused(renamed("llama", "camel").unwrap_err(), &["\"camel\"", "qwen2, qwen3, gemma2, gemma3"]);
     refused(renamed("llama.block_count", "llama.block_cound").unwrap_err(), &["llama.block_count", "missing"]);
     refused(
         renamed("blk.0.attn_norm", "blk.0.attn_nurm").unwrap_err(),
