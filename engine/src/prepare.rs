@@ -29,6 +29,8 @@ impl Prepared {
         }
         let mut session = new_session(model, capacity)?;
         session.set_short_prompt(info.short_prompt);
+        // A model that makes no text is prepared for none.
+        let prompts = if model.recipe().is_causal() { prompts } else { &[] };
         prompts.iter().try_for_each(|tokens| session.prepare_prompt(*tokens, Head::GREEDY))?;
         Ok(Prepared::Text(Box::new(session)))
     }

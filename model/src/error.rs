@@ -155,6 +155,15 @@ pub enum ModelError {
         /// The architecture.
         architecture: &'static str,
     },
+    /// Text, a stage or a batch was requested from a model whose tokens see each other.
+    #[error(
+        "this {architecture} model fills in masked tokens (diffusion), which is not supported; ask for its logits, or \
+         use a language model that continues texts"
+    )]
+    Diffusion {
+        /// The architecture.
+        architecture: &'static str,
+    },
     /// An embedding has numbers that are NaN or infinite.
     #[error("there is no embedding, since numbers in it are NaN or infinite; download or convert the file again")]
     NoEmbedding,

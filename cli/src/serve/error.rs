@@ -99,7 +99,8 @@ impl From<HandleError> for ApiError {
                 | ModelError::NoPooling { .. }
                 | ModelError::NoClassifier { .. }
                 | ModelError::OnlyScores { .. }
-                | ModelError::NoText { .. },
+                | ModelError::NoText { .. }
+                | ModelError::Diffusion { .. },
             )
             | EngineError::Tokenizer(_)
             | EngineError::Chat(ChatError::Render(_)) => ApiError::request(message),

@@ -305,6 +305,7 @@ fn work(engine: &Engine, limits: &Limits) -> Result<(Work, usize), EngineError> 
     if recipe.pooling().is_some() {
         return Ok((Work::Vectors(Box::new(engine.embedder()?)), begun));
     }
+    recipe.makes_text()?;
     // At least one of them is on the device; the budget is for those in host memory.
     let footprint = Model::footprint(recipe, engine.backend())?;
     let [whole, weights] =

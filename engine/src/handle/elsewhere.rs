@@ -78,9 +78,7 @@ impl Elsewhere {
     pub async fn read(source: &dyn ByteSource, n_ctx: Option<usize>) -> Result<Elsewhere, EngineError> {
         let gguf = Gguf::read(source).await?;
         let recipe = Recipe::new(&gguf, n_ctx)?;
-        if recipe.pooling().is_some() {
-            return Err(ModelError::NoText { architecture: recipe.architecture() }.into());
-        }
+        recipe.makes_text()?;
         let tokenizer = Tokenizer::from_metadata(&gguf.metadata).map(Arc::new);
         let chat = ChatTemplate::from_metadata(&gguf.metadata);
         let facts = Facts::of(&gguf.metadata, &recipe, chat.is_ok() && tokenizer.is_ok());

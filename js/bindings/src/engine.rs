@@ -108,6 +108,7 @@ async fn work(engine: &Engine, budget: usize) -> Result<Work, EngineError> {
         embedder.settle(engine.host()).await?;
         return Ok(Work::Embeddings(embedder));
     }
+    engine.model().recipe().makes_text()?;
     let mut sessions = engine.sessions(budget)?;
     sessions.session_mut().settle(engine.host()).await?;
     Ok(Work::Text(sessions))

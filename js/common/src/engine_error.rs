@@ -39,6 +39,7 @@ fn model(error: &ModelError) -> JsValue {
         | ModelError::NoClassifier { .. }
         | ModelError::OnlyScores { .. }
         | ModelError::NoText { .. }
+        | ModelError::Diffusion { .. }
         | ModelError::Snapshot(_)
         | ModelError::Draft(_)
         | ModelError::Stage(_)

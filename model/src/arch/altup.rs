@@ -125,12 +125,12 @@ impl Recorder<'_> {
     }
 
     /// Concatenates columns.
-    fn beside(&mut self, a: TensorId, b: TensorId) -> Recorded {
+    pub fn beside(&mut self, a: TensorId, b: TensorId) -> Recorded {
         self.op(Concat { axis: 1 }, &[a, b])
     }
 
     /// Records a change of shape.
-    fn shaped(&mut self, shape: &[usize], x: TensorId) -> Recorded {
+    pub fn shaped(&mut self, shape: &[usize], x: TensorId) -> Recorded {
         let perm: Vec<usize> = (0..shape.len()).collect();
         self.permuted(shape, &perm, x)
     }

@@ -39,6 +39,8 @@ pub(super) struct Attention {
     pub norm_rows: bool,
     /// Whether queries and keys are rotated before they are normed.
     pub norm_last: bool,
+    /// Whether that norm does not have weights, but queries have a factor of each head.
+    pub norm_factors: bool,
     /// Bounds of queries, keys and values, if there are some.
     pub clamp: Option<Clamp>,
     /// Norm of values, without weights, if there is one.
@@ -60,6 +62,8 @@ pub(super) struct Attention {
     pub gate: Option<&'static str>,
     /// Widths of latent attention, if it is that.
     pub latent: Option<Latent>,
+    /// Whether that matrix has one row for each head, rather than for each channel.
+    pub gates_heads: bool,
 }
 
 impl Attention {
@@ -77,6 +81,7 @@ impl Attention {
             qk_norm: None,
             norm_rows: false,
             norm_last: false,
+            norm_factors: false,
             clamp: None,
             v_norm: None,
             v_is_k: false,
@@ -87,6 +92,7 @@ impl Attention {
             gated: false,
             gate: None,
             latent: None,
+            gates_heads: false,
         }
     }
 
@@ -144,7 +150,7 @@ impl Recorder<'_> {
     /// Records attention from the normed input to the concatenated heads, without the output projection.
     pub fn attention(&mut self, a: &Attention, x: TensorId) -> Recorded {
         let gate = match a.gate {
-            Some(name) => Some(self.linear(name, a.heads * a.head_dim, x)),
+            Some(name) => Some(self.linear(name, if a.gates_heads { a.heads } else { a.heads * a.head_dim }, x)),
             None if a.gated => {
                 Some(self.projection("attn_q.gate", &[Part::dealt("attn_q", a.heads, &a.turns(), 1)], x))
             }
@@ -185,7 +191,7 @@ impl Recorder<'_> {
         }
         let Some(gate) = gate else { return Ok(heads) };
         let gate = self.unary(UnaryKind::Sigmoid, gate?)?;
-        self.mul(heads, gate)
+        if a.gates_heads { self.times_heads(a.heads, heads, gate) } else { self.mul(heads, gate) }
     }
 
     /// Records the queries of the step, and the keys and values of all positions so far. Later blocks may use the
@@ -211,14 +217,18 @@ impl Recorder<'_> {
         }
         let mut q = self.normed(a, "attn_q_norm", a.heads, q)?;
         let mut k = self.normed(a, "attn_k_norm", a.heads_kv, k)?;
+        if a.norm_factors {
+            let factors = self.flat("attn_q_norm.weight", a.heads)?;
+            q = self.times_heads(a.heads, q, factors)?;
+        }
         if let Some(norm) = a.v_norm {
             v = self.unit(Norm { heads: a.heads_kv, ..norm }, v)?;
         }
         if !a.norm_last {
             (q, k) = (self.rotated(a, a.heads, q)?, self.rotated(a, a.heads_kv, k)?);
         }
-        let all = if self.step.head.embedding {
-            // An embedding step has no cache: its keys are all there are.
+        let all = if self.step.head.embedding || !self.step.causal {
+            // A step of a whole text has no cache: its keys are all there are.
             [k, v]
         } else {
             let (k_cache, v_cache) = (self.cache("k_cache", kv)?, self.cache("v_cache", values)?);
@@ -232,7 +242,10 @@ impl Recorder<'_> {
     /// Records the norm of queries or keys, if the model has one.
     fn normed(&mut self, a: &Attention, name: &str, n_head: usize, x: TensorId) -> Recorded {
         match a.qk_norm {
-            Some(norm) => self.norm(name, Norm { heads: if a.norm_rows { 1 } else { n_head }, ..norm }, x),
+            Some(norm) => {
+                let norm = Norm { heads: if a.norm_rows { 1 } else { n_head }, ..norm };
+                if a.norm_factors { self.unit(norm, x) } else { self.norm(name, norm, x) }
+            }
             None => Ok(x),
         }
     }

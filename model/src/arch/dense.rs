@@ -11,7 +11,7 @@ use backend_api::op::{Clamp, GluKind, Norm, RopeMode, UnaryKind, Xielu};
 
 use super::attention::{Attention, Temperature};
 use super::experts::{Experts, FeedForward, Gate};
-use super::keys::{Keys, MAX_WIDTH};
+use super::keys::{Keys, MAX_BLOCKS, MAX_WIDTH};
 use super::mla::Latent;
 use super::recorder::{Recorded, Recorder};
 use super::rope::{Rope, Sections};
@@ -25,6 +25,8 @@ enum Normed {
     Rms,
     /// Mean and variance, with weights, and a bias if the file has one.
     Layer,
+    /// Root mean square, without weights.
+    BareRms,
     /// Mean and variance, without weights.
     BareLayer,
 }
@@ -210,6 +212,7 @@ pub(super) const FAMILIES: &[(&str, Family)] = &[
         },
     ),
     ("dots1", Family { experts: Some(WEIGHED), ..HEADS }),
+    ("dream", Family { own: unfactored, ..HALVES }),
     ("ernie4_5", LLAMA),
     ("ernie4_5-moe", Family { experts: Some(Mixture { shared: Shared::Own, ..SOFTMAX }), ..LLAMA }),
     ("exaone", HALVES),
@@ -240,6 +243,7 @@ pub(super) const FAMILIES: &[(&str, Family)] = &[
     ("internlm2", Family { own: unfactored, ..LLAMA }),
     ("jais", Family { norm: Normed::Layer, rope: None, own: jais, ..LLAMA }),
     ("jais2", Family { feed_forward: Kind::SquaredRelu, ..GPT }),
+    ("llada", Family { own: unfactored, ..LLAMA }),
     ("maincoder", Family { qk_norm: Some(QkNorm::After), ..LLAMA }),
     ("minicpm", Family { own: minicpm, ..LLAMA }),
     ("minicpm3", Family { latent: true, own: minicpm3, ..HALVES }),
@@ -253,6 +257,7 @@ pub(super) const FAMILIES: &[(&str, Family)] = &[
     ),
     ("mpt", Family { rope: None, own: mpt, ..GPT }),
     ("muse-glimmer", Family { layout: Layout::Sandwich, qk_norm: Some(QkNorm::Before), own: muse, ..LLAMA }),
+    ("nanbeige", Family { own: nanbeige, ..LLAMA }),
     ("nemotron", Family { feed_forward: Kind::SquaredRelu, ..GPT }),
     ("olmo", Family { norm: Normed::BareLayer, own: clamped, ..LLAMA }),
     (
@@ -288,9 +293,11 @@ pub(super) const FAMILIES: &[(&str, Family)] = &[
             ..HALVES
         },
     ),
+    ("spark2_5", Family { feed_forward: Kind::Glu(GluKind::GegluTanh), by_block: true, own: spark, ..HALVES }),
     ("stablelm", Family { norm: Normed::Layer, own: stablelm, ..HALVES }),
     ("starcoder", Family { rope: None, positions: true, ..GPT }),
     ("starcoder2", GPT),
+    ("talkie", Family { norm: Normed::BareRms, qk_norm: Some(QkNorm::After), own: talkie, ..HALVES }),
     ("xverse", LLAMA),
 ];
 
@@ -303,6 +310,9 @@ pub(super) const ENCODERS: &[(&str, Family)] = &[
 
 /// Name of the divisors of activations that quantised MPT has.
 const ACT_SCALES: &str = "ffn.act.scales";
+
+/// Name of the embeddings that are recorded once.
+const EMBEDDED: &str = "embedded";
 
 /// Exponent of the slopes of families whose files do not name one.
 const MAX_BIAS: f32 = 8.0;
@@ -329,10 +339,16 @@ pub(super) struct Dense {
     /// Norm of the layers' results.
     post_norm: Norm,
     blocks: Vec<Block>,
+    /// Number of blocks in the file, which may run several times.
+    stored: usize,
+    /// Whether the last norm also goes before such blocks run again.
+    norms_loops: bool,
     /// Whether the embeddings are brought to unit size.
     unit_embedding: bool,
     /// Whether the embeddings go through a norm with weights.
     norms_embedding: bool,
+    /// Whether each block adds the embeddings again, with a factor of its own.
+    adds_embedding: bool,
     /// Factors of the embedding, of the layers' results, and of the logits.
     embedding_scale: f32,
     residual_scale: f32,
@@ -352,15 +368,21 @@ pub(super) fn read(keys: &Keys<'_>) -> Result<Box<dyn Architecture>, ModelError>
         Family { latent: true, .. } => keys.predicting_one(keys.latent_sizes()?)?,
         _ => keys.predicting_one(keys.sizes()?)?,
     };
-    let norm = if family.norm == Normed::Rms { keys.rms_norm()? } else { keys.layer_norm()? };
+    let norm = match family.norm {
+        Normed::Rms | Normed::BareRms => keys.rms_norm()?,
+        Normed::Layer | Normed::BareLayer => keys.layer_norm()?,
+    };
     let mut dense = Dense {
         family: *family,
         sizes,
         norm,
         post_norm: norm,
         blocks: Vec::new(),
+        stored: sizes.n_blocks,
+        norms_loops: false,
         unit_embedding: false,
         norms_embedding: false,
+        adds_embedding: false,
         embedding_scale: 1.0,
         residual_scale: 1.0,
         logit_scale: 1.0,
@@ -444,7 +466,8 @@ impl Dense {
 
     /// Gives some blocks a window. Their rotation becomes `local` of that of all.
     fn windows(&mut self, is_local: &[bool], window: u32, local: impl Fn(&Rope) -> Rope) {
-        for (attention, _) in self.attentions().zip(is_local).filter(|(_, is_local)| **is_local) {
+        let blocks = self.blocks.iter_mut().zip(is_local).filter(|(_, is_local)| **is_local);
+        for attention in blocks.filter_map(|(block, _)| block.attention.as_mut()) {
             attention.window = window;
             attention.rope.iter_mut().for_each(|rope| *rope = local(rope));
         }
@@ -587,6 +610,12 @@ fn normed_heads(keys: &Keys<'_>, d: &mut Dense) {
     }
 }
 
+/// Returns for each block whether it has a window, which the file must list.
+fn listed_windows(keys: &Keys<'_>, d: &Dense) -> Result<Vec<bool>, ModelError> {
+    let listed = keys.listed_windows(d.sizes.n_blocks)?;
+    listed.ok_or_else(|| keys.wrong("attention.sliding_window_pattern", "it must list the blocks with a window"))
+}
+
 /// Returns the size of the windows, which the file must name.
 fn window(keys: &Keys<'_>) -> Result<u32, ModelError> {
     Ok(keys.size("attention.sliding_window", u32::MAX as usize, None)? as u32)
@@ -596,6 +625,31 @@ fn window(keys: &Keys<'_>) -> Result<u32, ModelError> {
 fn base_of_windows(keys: &Keys<'_>) -> Result<f32, ModelError> {
     let base = keys.positive("rope.freq_base", Some(10_000.0))?;
     keys.positive("rope.freq_base_swa", Some(base))
+}
+
+/// Spark: a gate for each head; in windows, other channels rotate by other angles.
+fn spark(keys: &Keys<'_>, d: &mut Dense) -> Result<(), ModelError> {
+    unfactored(keys, d)?;
+    d.attentions().for_each(|attention| (attention.gate, attention.gates_heads) = (Some("attn_gate"), true));
+    let all = keys.size("rope.dimension_count", d.sizes.head_dim, Some(d.sizes.head_dim))?;
+    let n_dims = keys.pairs("rope.dimension_count_swa", d.sizes.head_dim, all)?;
+    let base = base_of_windows(keys)?;
+    let local = |rope: &Rope| {
+        let mut rope = rope.with_base("rope_table_swa", base);
+        rope.angles.n_dims = n_dims;
+        rope
+    };
+    d.windows(&listed_windows(keys, d)?, window(keys)?, local);
+    Ok(())
+}
+
+/// Talkie: norms without weights, a factor of each head of the queries, and the embeddings in each block again.
+fn talkie(keys: &Keys<'_>, d: &mut Dense) -> Result<(), ModelError> {
+    unfactored(keys, d)?;
+    (d.unit_embedding, d.adds_embedding) = (true, true);
+    d.logit_scale = keys.positive("logit_scale", None)?;
+    d.attentions().for_each(|attention| attention.norm_factors = true);
+    Ok(())
 }
 
 /// PLaMo 3: angles in windows have a base of their own.
@@ -615,9 +669,7 @@ fn granite_swa(keys: &Keys<'_>, d: &mut Dense) -> Result<(), ModelError> {
     let scale = keys.nonzero("attention.scale", None)?;
     let n_blocks = d.sizes.n_blocks;
     let window = window(keys)?;
-    let Some(is_local) = keys.listed_windows(n_blocks)? else {
-        return Err(keys.wrong("attention.sliding_window_pattern", "it must list the blocks with a window"));
-    };
+    let is_local = listed_windows(keys, d)?;
     let rotates = keys.get::<Vec<bool>>("attention.rope_pattern")?.unwrap_or_else(|| vec![true; n_blocks]);
     if rotates.len() != n_blocks {
         let reason = format!("it lists {} blocks, but there are {n_blocks}", rotates.len());
@@ -694,6 +746,15 @@ fn minicpm(keys: &Keys<'_>, d: &mut Dense) -> Result<(), ModelError> {
     d.embedding_scale = keys.positive("embedding_scale", Some(12.0))?;
     d.residual_scale = keys.positive("residual_scale", Some(1.4 / (n_blocks as f32).sqrt()))?;
     d.logit_scale = 1.0 / keys.positive("logit_scale", Some(256.0 / n_embd as f32))?;
+    Ok(())
+}
+
+/// Nanbeige: all blocks run several times, each time with keys and values of their own.
+fn nanbeige(keys: &Keys<'_>, d: &mut Dense) -> Result<(), ModelError> {
+    let loops = keys.size("num_loops", MAX_BLOCKS / d.stored, Some(1))?;
+    d.norms_loops = !keys.get("skip_loop_final_norm")?.unwrap_or(false);
+    d.sizes.n_blocks = loops * d.stored;
+    d.blocks = d.blocks.iter().cycle().take(d.sizes.n_blocks).cloned().collect();
     Ok(())
 }
 
@@ -795,8 +856,13 @@ impl Architecture for Dense {
     }
 
     fn record(&self, m: &mut Recorder<'_>) -> Result<(), ModelError> {
-        let x = m.input(|m| self.embedding(m))?;
-        let x = m.blocks(x, |m, i, x| self.block(m, &self.blocks[i], x))?;
+        let x = m.input(|m| m.once(EMBEDDED, |m| self.embedding(m)))?;
+        let x = m.blocks(x, |m, i, x| {
+            let again = i > 0 && i % self.stored == 0 && self.norms_loops;
+            let x = if again { m.outside(|m| self.normed(m, "output_norm", x))? } else { x };
+            m.use_weights_of(i % self.stored);
+            self.block(m, &self.blocks[i], x)
+        })?;
         m.output(x, |m, x| {
             // Encoders may name the norm otherwise.
             let name = if m.has("enc.output_norm.weight") { "enc.output_norm" } else { "output_norm" };
@@ -827,7 +893,7 @@ impl Dense {
 
     fn normed(&self, m: &mut Recorder<'_>, name: &str, x: TensorId) -> Recorded {
         match self.family.norm {
-            Normed::BareLayer => m.unit(self.norm, x),
+            Normed::BareRms | Normed::BareLayer => m.unit(self.norm, x),
             Normed::Rms | Normed::Layer => m.norm(name, self.norm, x),
         }
     }
@@ -858,7 +924,14 @@ impl Dense {
             }
             layer => m.feed_forward(layer, f)?,
         };
-        self.added(m, "post_ffw_norm", f, h)
+        let y = self.added(m, "post_ffw_norm", f, h)?;
+        if !self.adds_embedding {
+            return Ok(y);
+        }
+        let embedded = m.once(EMBEDDED, |m| self.embedding(m))?;
+        let [embedded] = m.wanted([embedded])?;
+        let embedded = m.times("layer_output_scale.weight", 1, embedded)?;
+        m.add(y, embedded)
     }
 
     /// Records attention. Returns the rows that are wanted of the stream before and after it, and of its norm.

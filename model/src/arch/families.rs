@@ -332,10 +332,15 @@ fn experts_that_are_not_covered_are_refused_by_name() {
 
 /// Returns the operators of a Mixtral whose tensors were changed.
 fn mixtral_with(change: impl FnOnce(&mut Vec<TensorInfo>)) -> Result<Vec<Op>, ModelError> {
-    let mut gguf = file("mixtral-4x2", &[]);
-    change(&mut gguf.tensors);
-    let graph = Recipe::new(&gguf, Some(64))?.graph(1, Head::GREEDY)?;
+    let graph = with("mixtral-4x2", change)?;
     Ok(graph.nodes().iter().map(|node| node.op.clone()).collect())
+}
+
+/// Makes the graph of a file whose tensors were changed.
+fn with(name: &str, change: impl FnOnce(&mut Vec<TensorInfo>)) -> Result<Graph, ModelError> {
+    let mut gguf = file(name, &[]);
+    change(&mut gguf.tensors);
+    Recipe::new(&gguf, Some(64))?.graph(1, Head::GREEDY)
 }
 
 /// Makes a float tensor that the file does not have.
@@ -500,6 +505,102 @@ fn sections_rotate_pairs_by_the_position_of_a_text() {
     assert_eq!(still("qwen35-tiny", None, Sections::Interleaved).unwrap(), [0; 0]);
     let error = still("qwen35-tiny", listed([0; 4]), Sections::InTurn).unwrap_err().to_string();
     assert!(error.contains(key), "{error}");
+}
+
+fn slopes(graph: &Graph) -> Vec<f32> {
+    of(graph, |op| if let Op::Attention(op) = op { Some(op.max_bias) } else { None })
+}
+
+#[test]
+fn positions_of_baichuan_depend_on_the_number_of_blocks() {
+    let (name, key) = ("families/baichuan-40l-alibi", "baichuan.block_count");
+    assert_eq!(slopes(&graph(name, &[])), [8.0; 40]);
+    assert_eq!(slopes(&graph(name, &[(key, uint(3))])), [0.0; 3]);
+    assert!(refused(name, &[(key, uint(32))]).contains("3 channels make no pairs"));
+}
+
+#[test]
+fn slopes_are_those_of_the_file() {
+    let key = "mpt.attention.max_alibi_bias";
+    assert_eq!(slopes(&graph("families/mpt-clamp-bias", &[])), [4.0; 2]);
+    assert_eq!(slopes(&graph("families/mpt-clamp-bias", &[(key, None)])), [0.0; 2]);
+    assert_eq!(slopes(&graph("families/mpt-clamp-bias", &[(key, float(0.0))])), [0.0; 2]);
+    assert!(refused("families/mpt-clamp-bias", &[(key, float(-1.0))]).contains(key));
+    let key = "jais.attention.max_alibi_bias";
+    assert!(refused("families/jais-alibi", &[(key, None)]).contains(key));
+    assert!(Recipe::new(&file("families/bloom-h4", &[]), Some(1024)).is_ok());
+}
+
+#[test]
+fn mpt_may_have_positions_norms_and_divisors() {
+    let dividing = |op: &Op| {
+        matches!(op, Op::Binary(op) if op.kind == BinaryKind::Div).then_some("div").or(match op {
+            Op::Norm(norm) if norm.heads == 1 => Some("norm"),
+            Op::GetRows(_) => Some("rows"),
+            _ => None,
+        })
+    };
+    let names = |graph: &Graph| of(graph, dividing);
+    let plain = names(&graph("families/mpt-clamp-bias", &[]));
+    assert_eq!(plain, ["rows", "norm", "norm", "norm", "norm", "norm"]);
+    let all = with("families/mpt-clamp-bias", |tensors| {
+        tensors.push(added("position_embd.weight", &[256, 40]));
+        tensors.push(added("blk.0.ffn.act.scales", &[44]));
+        for i in 0..2 {
+            tensors.extend(["q", "k"].map(|part| added(&format!("blk.{i}.attn_{part}_norm.weight"), &[40])));
+        }
+    });
+    let all = names(&all.unwrap());
+    assert_eq!(all[..7], ["rows", "rows", "norm", "norm", "norm", "norm", "div"]);
+    assert_eq!(all.len(), plain.len() + 1 + 4 + 1);
+}
+
+#[test]
+fn biases_that_a_family_does_not_use_are_left_out() {
+    let biased = |name: &str, width| {
+        let graph = with(name, |tensors| tensors.push(added("blk.0.attn_output.bias", &[width]))).unwrap();
+        graph.externals().any(|(_, tensor)| tensor.name == "blk.0.attn_output.bias")
+    };
+    assert!(!biased("families/refact-mqa", 32));
+    assert!(biased("families/xverse-3l", 36));
+}
+
+#[test]
+fn spark_may_list_heads_and_must_list_windows() {
+    let (name, of_key) = ("families/spark2_5-4l", |key: &str| format!("spark2_5.{key}"));
+    let heads = |pairs: &[(&str, Option<Value>)]| {
+        of(
+            &graph(name, pairs),
+            |op| if let Op::Attention(op) = op { Some((op.n_head, op.masking.window)) } else { None },
+        )
+    };
+    assert_eq!(heads(&[]), [(4, 8), (4, 8), (4, 8), (4, 0)]);
+    let listed = of_key("attention.head_count");
+    assert_eq!(heads(&[(&listed, Some(Value::Ints(vec![4; 4])))]), heads(&[]));
+    let wider = refused(name, &[(&listed, Some(Value::Ints(vec![4, 4, 6, 4])))]);
+    assert!(wider.contains("blk.2.attn_qkv.weight"), "{wider}");
+    let channels = of_key("rope.dimension_count_swa");
+    assert!(refused(name, &[(&channels, uint(5))]).contains(&channels));
+    let pattern = of_key("attention.sliding_window_pattern");
+    assert!(refused(name, &[(&pattern, None)]).contains(&pattern));
+}
+
+#[test]
+fn blocks_that_run_again_have_caches_of_their_own() {
+    let (name, loops) = ("families/nanbeige-loop2", "nanbeige.num_loops");
+    let counts = |pairs: &[(&str, Option<Value>)]| {
+        let recipe = Recipe::new(&file(name, pairs), Some(64)).unwrap();
+        let norms = of(&recipe.graph(1, Head::GREEDY).unwrap(), |op| matches!(op, Op::Norm(_)).then_some(())).len();
+        (recipe.n_blocks(), recipe.states().unwrap().len(), recipe.weights().len(), norms)
+    };
+    let weights = counts(&[]).2;
+    assert_eq!(counts(&[]), (6, 1 + 12, weights, 2 * (2 * 3 + 1)));
+    assert_eq!(counts(&[(loops, None)]), (3, 1 + 6, weights, 2 * 3 + 1));
+    assert_eq!(counts(&[(loops, uint(3))]), (9, 1 + 18, weights, 3 * (2 * 3 + 1)));
+    let skipped = ("nanbeige.skip_loop_final_norm", Some(Value::Bool(true)));
+    assert_eq!(counts(&[skipped]), (6, 1 + 12, weights, 2 * 2 * 3 + 1));
+    assert!(refused(name, &[(loops, uint(1 << 20))]).contains(loops));
+    assert!(refused("families/hrm_text-2x2", &[("hrm_text.hrm.h_cycles", uint(3))]).contains("block_count"));
 }
 
 #[test]

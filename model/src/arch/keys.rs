@@ -14,7 +14,8 @@ pub const DEFAULT_N_CTX: usize = 2048;
 const MAX_N_CTX: usize = 1 << 24;
 /// Largest width, far above that of any known model.
 pub(super) const MAX_WIDTH: usize = 1 << 20;
-const MAX_BLOCKS: usize = 1 << 12;
+/// Largest number of blocks.
+pub(super) const MAX_BLOCKS: usize = 1 << 12;
 /// Key of the number of key and value heads, which some architectures have for each block.
 const HEADS_KV: &str = "attention.head_count_kv";
 
@@ -114,6 +115,15 @@ impl<'a> Keys<'a> {
         })
     }
 
+    /// Returns the number of channels that rotate: pairs, of at most `limit` channels.
+    pub fn pairs(&self, key: &str, limit: usize, default: usize) -> Result<usize, ModelError> {
+        let n_dims = self.size(key, limit, Some(default))?;
+        if n_dims.is_multiple_of(2) {
+            return Ok(n_dims);
+        }
+        Err(self.wrong(key, format!("{n_dims} channels make no pairs")))
+    }
+
     /// Returns the sizes without the last blocks that predict tokens beyond the next one (MTP). They are not used.
     pub fn predicting_one(&self, sizes: Sizes) -> Result<Sizes, ModelError> {
         let key = "nextn_predict_layers";
@@ -148,7 +158,10 @@ impl<'a> Keys<'a> {
     pub fn heads_by_block(&self) -> Result<Vec<Option<[usize; 2]>>, ModelError> {
         let n_blocks = self.size("block_count", MAX_BLOCKS, None)?;
         let heads = self.counts_by_block("attention.head_count", n_blocks)?;
-        let heads_kv = self.counts_by_block(HEADS_KV, n_blocks)?;
+        let heads_kv = match self.metadata.value(&self.key(HEADS_KV)) {
+            Some(_) => self.counts_by_block(HEADS_KV, n_blocks)?,
+            None => heads.clone(),
+        };
         let blocks: Vec<[usize; 2]> = heads.into_iter().zip(heads_kv).map(|(heads, kv)| [heads, kv]).collect();
         let wrong = |[heads, kv]: &[usize; 2]| *kv > 0 && !heads.is_multiple_of(*kv);
         if let Some(block) = blocks.iter().position(wrong) {
@@ -212,7 +225,9 @@ impl<'a> Keys<'a> {
         let n_embd = self.size("embedding_length", MAX_WIDTH, None)?;
         let n_ctx = self.n_ctx.unwrap_or(n_ctx_train.min(DEFAULT_N_CTX));
         // Files with factors for long contexts may name the original context that the model was trained with.
-        let limit = if self.tensors.find(LONG_FACTORS).is_some() { MAX_N_CTX } else { n_ctx_train };
+        // BLOOM's slopes go on beyond it.
+        let unlimited = self.tensors.find(LONG_FACTORS).is_some() || self.tensors.architecture == "bloom";
+        let limit = if unlimited { MAX_N_CTX } else { n_ctx_train };
         if !(1..=limit).contains(&n_ctx) {
             return Err(ModelError::Context { asked: n_ctx, limit });
         }

@@ -158,6 +158,15 @@ impl Recorder<'_> {
         self.mul(x, factors)
     }
 
+    /// Multiplies the channels of each head by a number of the head.
+    pub fn times_heads(&mut self, n_head: usize, x: TensorId, factors: TensorId) -> Recorded {
+        let (rows, cols) = (self.rows(x), self.cols(x));
+        let heads = self.shaped(&[rows, n_head, cols / n_head], x)?;
+        let factors = self.shaped(&[self.rows(factors), n_head, 1], factors)?;
+        let y = self.mul(heads, factors)?;
+        self.shaped(&[rows, cols], y)
+    }
+
     /// Divides each column by a number of its own.
     pub fn divided(&mut self, name: &str, x: TensorId) -> Recorded {
         let divisors = self.vector(name, self.cols(x))?;

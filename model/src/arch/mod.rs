@@ -32,6 +32,7 @@ mod gpt_oss;
 mod granite;
 mod granite_hybrid;
 mod head;
+mod hrm_text;
 mod identity;
 mod jamba;
 mod keys;
@@ -154,6 +155,7 @@ const ARCHITECTURES: &[(&str, Read)] = &[
     ("qwen35", qwen35::read),
     ("qwen35moe", qwen35::read),
     ("qwen3next", qwen35::read_next),
+    ("hrm_text", hrm_text::read),
 ];
 
 /// Readers of encoders: models with bidirectional attention, which do not generate text.
@@ -165,6 +167,9 @@ const ENCODERS: &[(&str, Read)] = &[
     ("modern-bert", modern_bert::read),
     ("gemma-embedding", gemma3::read),
 ];
+
+/// Architectures of models that fill in masked tokens (diffusion): their tokens see each other, and have logits.
+const DIFFUSERS: &[&str] = &["dream", "llada"];
 
 /// Sizes of a model.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -265,8 +270,9 @@ impl Recipe {
             keys.n_ctx = Some(asked.min(most as usize));
         }
         let architecture = read(&keys)?;
-        let causal = keys.get("attention.causal")?.unwrap_or(!encodes);
-        let pooling = Pooling::read(&keys, encodes || !causal)?;
+        let diffuses = DIFFUSERS.contains(&name);
+        let causal = !diffuses && keys.get("attention.causal")?.unwrap_or(!encodes);
+        let pooling = Pooling::read(&keys, encodes || !causal && !diffuses)?;
         let classifier = Classifier::read(&keys)?;
         let stage = Stage::whole(architecture.sizes());
         let (kv_cache, weights) = (KvCache::default(), Vec::new());
@@ -298,6 +304,9 @@ impl Recipe {
     /// *Errors*: blocks that the model does not have, or that cannot be next to its embedding or head.
     pub fn with_stage(self, stage: Stage) -> Result<Recipe, ModelError> {
         stage.check(self.sizes())?;
+        if self.pooling.is_none() {
+            self.makes_text()?;
+        }
         if let Some(block) = stage.blocks.clone().find(|block| self.keys_of(*block) < stage.blocks.start) {
             let (start, of) = (stage.blocks.start, self.keys_of(block));
             let why =
@@ -380,9 +389,31 @@ impl Recipe {
         }
     }
 
-    /// Returns the usual head of the model's steps: that of an embedding or of a greedy token.
+    /// Returns the usual head of the model's steps: that of an embedding or of a greedy token, or logits if the model
+    /// does not choose tokens one by one.
     pub fn head(&self) -> Head {
-        if self.pooling.is_some() { Head::EMBEDDING } else { Head::GREEDY }
+        match (self.pooling, self.causal) {
+            (Some(_), _) => Head::EMBEDDING,
+            (None, true) => Head::GREEDY,
+            (None, false) => Head::LOGITS,
+        }
+    }
+
+    /// Returns whether tokens see only those before them. Otherwise a text is computed in a single step.
+    pub fn is_causal(&self) -> bool {
+        self.causal
+    }
+
+    /// Checks that the model continues texts, token by token.
+    ///
+    /// *Errors*: an embedding model, or one that fills in masked tokens.
+    pub fn makes_text(&self) -> Result<(), ModelError> {
+        let architecture = self.architecture();
+        match (self.pooling, self.causal) {
+            (Some(_), _) => Err(ModelError::NoText { architecture }),
+            (None, true) => Ok(()),
+            (None, false) => Err(ModelError::Diffusion { architecture }),
+        }
     }
 
     /// Returns the dtype of the KV cache.
@@ -477,6 +508,9 @@ impl Recipe {
             (true, None) => return Err(ModelError::NoPooling { architecture: self.architecture() }),
             (false, Some(_)) => return Err(ModelError::NoText { architecture: self.architecture() }),
             (true, Some(_)) | (false, None) => {}
+        }
+        if head.token.is_some() || sequences > 1 {
+            self.makes_text()?;
         }
         let (sizes, causal) = (self.sizes(), *causal);
         let classifier = self.classifier.filter(|_| *pooling == Some(Pooling::Rank));

@@ -107,11 +107,17 @@ impl<'a> Recorder<'a> {
     pub fn blocks(&mut self, x: TensorId, block: impl Fn(&mut Self, usize, TensorId) -> Recorded) -> Recorded {
         let mut x = x;
         for i in self.step.stage.blocks.clone() {
-            (self.block, self.scope) = (i, format!("blk.{i}."));
+            self.block = i;
+            self.use_weights_of(i);
             x = block(self, i, x)?;
         }
         self.scope.clear();
         Ok(x)
+    }
+
+    /// Makes the block use the weights of a block of the file. Its states remain its own.
+    pub fn use_weights_of(&mut self, block: usize) {
+        self.scope = format!("blk.{block}.");
     }
 
     /// Records the output after the blocks: the logits that `head` records and the results made of them, or the
@@ -224,10 +230,16 @@ impl<'a> Recorder<'a> {
         if let Some(id) = self.known.get(name) {
             return Ok(*id);
         }
+        let id = self.outside(result)?;
+        self.known.insert(name.into(), id);
+        Ok(id)
+    }
+
+    /// Records a result with weights outside of blocks.
+    pub fn outside(&mut self, result: impl FnOnce(&mut Self) -> Recorded) -> Recorded {
         let scope = std::mem::take(&mut self.scope);
         let id = result(self)?;
         self.scope = scope;
-        self.known.insert(name.into(), id);
         Ok(id)
     }
 
@@ -251,6 +263,7 @@ impl<'a> Recorder<'a> {
 
     /// Records a cache of the block, with a row for each position.
     pub fn cache(&mut self, name: &str, cols: usize) -> Recorded {
-        self.state(self.scoped(name), &[self.step.capacity, cols], self.step.kv_cache.dtype(), Update::Append)
+        let name = format!("blk.{}.{name}", self.block);
+        self.state(name, &[self.step.capacity, cols], self.step.kv_cache.dtype(), Update::Append)
     }
 }

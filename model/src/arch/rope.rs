@@ -66,10 +66,7 @@ impl Rope {
     /// Reads the base, linear or YaRN scaling, and the frequency factors. If the file has factors for short and for
     /// long contexts, those that suit the session's context are used.
     pub fn read(keys: &Keys<'_>, sizes: &Sizes, mode: RopeMode) -> Result<Rope, ModelError> {
-        let n_dims = keys.size("rope.dimension_count", sizes.head_dim, Some(sizes.head_dim))?;
-        if !n_dims.is_multiple_of(2) {
-            return Err(keys.wrong("rope.dimension_count", format!("{n_dims} channels make no pairs")));
-        }
+        let n_dims = keys.pairs("rope.dimension_count", sizes.head_dim, sizes.head_dim)?;
         let mut angles = RopeTable::plain(n_dims, keys.positive("rope.freq_base", Some(10_000.0))?);
         let kind = keys.get::<&str>("rope.scaling.type")?.unwrap_or("linear");
         if !matches!(kind, "none" | "linear" | "yarn" | "longrope") {

@@ -204,7 +204,7 @@ impl Embedder {
 
 /// Returns the rows of the program for a text: a power of two, or 1.5 times one. At most half as many rows again are
 /// wasted, and few programs suffice for all lengths. No program exceeds the context.
-fn rows_for(tokens: usize, n_ctx: usize) -> usize {
+pub(crate) fn rows_for(tokens: usize, n_ctx: usize) -> usize {
     let power = tokens.max(LEAST_ROWS).next_power_of_two();
     let rows = if tokens <= power / 4 * 3 && power > LEAST_ROWS { power / 4 * 3 } else { power };
     rows.min(n_ctx)

@@ -177,13 +177,16 @@ fn known_answers(name: &str, fixture: &Fixture, backend: Rc<dyn Backend>) {
 
     let at_once = block_on(session.logits(tokens, true, &host)).unwrap();
     session.rewind(0);
-    let mut one_by_one = Vec::new();
-    for token in tokens {
-        one_by_one.extend(block_on(session.logits(&[*token], true, &host)).unwrap());
+    // Tokens that see each other are computed at once only.
+    let (mut one_by_one, mut rest) = (Vec::new(), Vec::new());
+    if session.model().recipe().is_causal() {
+        for token in tokens {
+            one_by_one.extend(block_on(session.logits(&[*token], true, &host)).unwrap());
+        }
+        session.rewind(5);
+        rest = block_on(session.logits(&tokens[5..], true, &host)).unwrap();
+        session.rewind(0);
     }
-    session.rewind(5);
-    let rest = block_on(session.logits(&tokens[5..], true, &host)).unwrap();
-    session.rewind(0);
     let last = block_on(session.logits(tokens, false, &host)).unwrap();
 
     // llama.cpp quantises activations for quantised weights, so its own error is this large, as the manifest says.
@@ -199,6 +202,9 @@ fn known_answers(name: &str, fixture: &Fixture, backend: Rc<dyn Backend>) {
         ("in two parts", &rest, 5, part),
         ("the last", &last, tokens.len() - 1, part),
     ] {
+        if logits.is_empty() {
+            continue;
+        }
         assert_eq!(logits.len(), (tokens.len() - first) * n_vocab);
         let of = |position: usize| &logits[(position - first) * n_vocab..][..n_vocab];
         let known: Vec<_> = answers().filter(|(position, _)| *position >= first).collect();
@@ -218,7 +224,7 @@ fn known_answers(name: &str, fixture: &Fixture, backend: Rc<dyn Backend>) {
         }
     }
     // Different ways to compute the same must agree far better than with an engine that quantises activations.
-    let error = nmse(&one_by_one, &at_once);
+    let error = if one_by_one.is_empty() { 0.0 } else { nmse(&one_by_one, &at_once) };
     assert!(error <= 1e-9, "{name}: one by one differs from at once by NMSE {error:.2e}");
 }
 

@@ -99,9 +99,10 @@ fn families_of_one_page() {
 
 #[test]
 fn families_of_one_page_in_stages() {
-    for name in common::names_of_families() {
-        common::stages(&name, &cpu(false), 0.0);
-        common::stages(&name, &cpu(true), 0.0);
+    let at_once = ["families/dream-tied", "families/llada-untied"];
+    for name in common::names_of_families().iter().filter(|name| !at_once.contains(&name.as_str())) {
+        common::stages(name, &cpu(false), 0.0);
+        common::stages(name, &cpu(true), 0.0);
     }
 }
 

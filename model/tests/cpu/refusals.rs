@@ -40,7 +40,7 @@ fn renamed(from: &str, to: &str) -> Result<Recipe, ModelError> {
 fn files() {
     refused(renamed("general.architecture", "general.architectur_").unwrap_err(), &["general.architecture", "missing"]);
     refused(renamed("llama", "rwkv7").unwrap_err(), &["\"rwkv7\"", "gpt2, llama", "choose another"]);
-    refused(renamed("llama", "bloom").unwrap_err(), &["\"bloom\"", "qwen2, qwen3, gemma2, gemma3"]);
+    refused(renamed("llama", "camel").unwrap_err(), &["\"camel\"", "qwen2, qwen3, gemma2, gemma3"]);
     refused(renamed("llama.block_count", "llama.block_cound").unwrap_err(), &["llama.block_count", "missing"]);
     refused(
         renamed("blk.0.attn_norm", "blk.0.attn_nurm").unwrap_err(),
@@ -93,6 +93,28 @@ fn texts_of_embedding_models_and_embeddings_of_others() {
     refused(text.graph(1, Head::EMBEDDING).unwrap_err(), &["llama", "no pooling", "mean, cls, last or none"]);
     let backend = Rc::new(Cpu::new(Options { fast: true, ..Default::default() }));
     refused(Embedder::new(load(models("fixtures/llama-q8_0.gguf"), None, backend)).err().unwrap(), &["no pooling"]);
+}
+
+#[test]
+fn texts_of_models_whose_tokens_see_each_other() {
+    let bytes = models("fixtures/families/dream-tied.gguf");
+    let recipe = || Recipe::new(&Gguf::from_bytes(&bytes).unwrap(), None).unwrap();
+    let words = ["dream", "diffusion", "logits"];
+    refused(recipe().makes_text().unwrap_err(), &words);
+    refused(recipe().graph(1, Head::GREEDY).unwrap_err(), &words);
+    refused(recipe().states_of_sequences(8, 2).unwrap_err(), &words);
+    let stage = Stage { embed: true, blocks: 0..1, head: false };
+    refused(recipe().with_stage(stage).unwrap_err(), &words);
+    let backend = Rc::new(Cpu::new(Options { fast: true, ..Default::default() }));
+    let (host, mut session) = (NativeHost::default(), Session::new(load(bytes.clone(), None, backend)).unwrap());
+    let options = GenerateOptions::default();
+    refused(block_on(session.generate(&[1, 2], &options, None, &host, &mut |_| {})).unwrap_err(), &words);
+    session.rewind(0);
+    let logits = block_on(session.logits(&[1, 2], true, &host)).unwrap();
+    refused(block_on(session.logits(&[3], true, &host)).unwrap_err(), &["see each other", "rewind"]);
+    // The beginning of a text is not kept, since it sees the rest.
+    assert_eq!(session.resume(&[1, 2]), [1, 2]);
+    assert_eq!(block_on(session.logits(&[1, 2], true, &host)).unwrap(), logits);
 }
 
 #[test]

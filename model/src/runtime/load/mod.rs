@@ -92,8 +92,8 @@ impl Model {
     pub fn check(recipe: &Recipe, backend: &dyn Backend) -> Result<(), ModelError> {
         let prefill = ROW_ALIGN.min(recipe.sizes().n_ctx);
         let text = [(1, Head::GREEDY), (1, Head::SAMPLE), (prefill, Head::LOGITS)];
-        let embedding = [(prefill, Head::EMBEDDING)];
-        for (rows, head) in if recipe.pooling().is_none() { &text[..] } else { &embedding } {
+        let at_once = [(prefill, recipe.head())];
+        for (rows, head) in if recipe.head() == Head::GREEDY { &text[..] } else { &at_once } {
             backend.cover(&recipe.graph(*rows, *head)?)?;
         }
         Ok(())

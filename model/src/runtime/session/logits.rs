@@ -6,6 +6,7 @@ use backend_api::run::{Host, read_rows};
 use super::Session;
 use crate::arch::Head;
 use crate::error::ModelError;
+use crate::runtime::embed::rows_for;
 use crate::runtime::load::no_storage;
 
 /// Most rows of logits at a time: more would take too much memory with large vocabularies.
@@ -18,6 +19,9 @@ impl Session {
     /// *Errors*: no tokens, unknown ones, or more than fit; logits that are not finite; see also [`Self::prepare`].
     pub async fn logits(&mut self, tokens: &[u32], all: bool, host: &dyn Host) -> Result<Vec<f32>, ModelError> {
         let greedy = StepParams::at(0, 1);
+        if !self.model().recipe().is_causal() {
+            return self.logits_at_once(tokens, all, host).await;
+        }
         if !all {
             let rows = self.prefill(tokens, Head::LOGITS, &greedy, host).await?;
             let last = self.position() - 1;
@@ -36,6 +40,17 @@ impl Session {
             left = later;
         }
         Ok(logits)
+    }
+
+    /// Returns the logits of a text whose tokens see each other: it is computed in a single step.
+    async fn logits_at_once(&mut self, tokens: &[u32], all: bool, host: &dyn Host) -> Result<Vec<f32>, ModelError> {
+        self.begin(tokens, host).await?;
+        let head = if all { Head::LOGITS.of_all_rows() } else { Head::LOGITS };
+        let (position, rows) = (self.position(), rows_for(tokens.len(), self.n_ctx()));
+        self.submit(rows, head, &StepParams::at(position as u32, tokens.len() as u32), host).await?;
+        self.tokens.extend(tokens);
+        let first = if all { position } else { self.position() - 1 };
+        self.read_logits((rows, head), first, self.position() - first, host).await
     }
 
     /// Reads the logits that a program computed for the tokens from position `first` on.

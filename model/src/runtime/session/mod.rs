@@ -217,6 +217,9 @@ impl Session {
 
     /// Returns the number of first tokens of a prompt that need not be computed again.
     pub(crate) fn reusable(&self, prompt: &[u32]) -> usize {
+        if !self.model.recipe().is_causal() {
+            return 0;
+        }
         let common = common_prefix(&self.tokens, prompt);
         self.rewritten.checkpoint(common.min(prompt.len().saturating_sub(1)))
     }
@@ -307,6 +310,10 @@ impl Session {
         host: &dyn Host,
     ) -> Result<(), ModelError> {
         let position = params.position as usize;
+        if position > 0 && !self.model.recipe().is_causal() {
+            let why = "tokens of this model see each other, so a text cannot be continued; rewind to its beginning, and give all of it";
+            return Err(ModelError::Options(why.into()));
+        }
         if let Some(seat) = self.seat.as_ref().filter(|seat| seat.is_shared()) {
             self.rewritten.moved_to(position + rows);
             (position..position + rows).for_each(|position| self.steps.push(position, 1, 1));
