@@ -93,7 +93,7 @@ impl Architecture for HrmText {
     }
 
     fn record(&self, m: &mut Recorder<'_>) -> Result<(), ModelError> {
-        // The stream of the last pass, and the other one.
+        // The stream of the last pass, which is normed where it is used, and the other one.
         let mut begun = None;
         let x = m.input(|m| Ok(begun.insert(self.begin(m)?)[0]))?;
         let [x, other] = match begun {
@@ -105,6 +105,7 @@ impl Architecture for HrmText {
             let (pass, at) = (i / self.stack, i % self.stack);
             let high = self.is_high(pass);
             if at == 0 {
+                x = if pass > 0 { m.unit(self.norm, x)? } else { x };
                 let sum = m.add(x, other.get())?;
                 if high != (pass > 0 && self.is_high(pass - 1)) {
                     other.set(x);
@@ -112,10 +113,12 @@ impl Architecture for HrmText {
                 x = sum;
             }
             m.use_weights_of(if high { self.stack + at } else { at });
-            let y = self.block(m, x)?;
-            if at + 1 == self.stack { m.unit(self.norm, y) } else { Ok(y) }
+            self.block(m, x)
         })?;
         let x = if m.step.stage.head { x } else { m.beside(x, other.get())? };
-        m.output(x, |m, x| m.logits(x))
+        m.output(x, |m, x| {
+            let x = m.unit(self.norm, x)?;
+            m.logits(x)
+        })
     }
 }
