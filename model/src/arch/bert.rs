@@ -6,10 +6,10 @@
 //! of rotary positions and a gated unit: Nussbaum et al., "Nomic Embed: Training a Reproducible Long Context Text
 //! Embedder", 2024; of others: Sturua et al., "jina-embeddings-v3: Multilingual Embeddings With Task LoRA", 2024.
 
-use backend_api::op::{GluKind, Norm, RopeMode, UnaryKind};
+use backend_api::op::{GluKind, Norm, RopeMode, Route, UnaryKind};
 
 use super::attention::Attention;
-use super::experts::FeedForward;
+use super::experts::{Expert, Experts, FeedForward, Gate};
 use super::keys::{Keys, MAX_WIDTH};
 use super::recorder::Recorder;
 use super::rope::Rope;
@@ -34,6 +34,7 @@ type Family = (&'static str, Positions, Option<GluKind>);
 const FAMILIES: &[Family] = &[
     ("bert", Positions::Learned, None),
     ("nomic-bert", Positions::Rotary, Some(GluKind::Swiglu)),
+    ("nomic-bert-moe", Positions::Rotary, None),
     ("jina-bert-v2", Positions::Slopes, Some(GluKind::GegluTanh)),
     ("jina-bert-v3", Positions::Rotary, None),
 ];
@@ -48,6 +49,8 @@ struct Bert {
     positions: Positions,
     attention: Attention,
     feed_forward: FeedForward,
+    /// Experts, and the period of the blocks that have them.
+    experts: Option<(usize, FeedForward)>,
 }
 
 pub(super) fn read(keys: &Keys<'_>) -> Result<Box<dyn Architecture>, ModelError> {
@@ -74,7 +77,16 @@ pub(super) fn read(keys: &Keys<'_>) -> Result<Box<dyn Architecture>, ModelError>
         Some(gate) if rows == Some(2 * n_ff) => FeedForward::Fused(gate, n_ff),
         _ => FeedForward::Plain(UnaryKind::GeluTanh, n_ff),
     };
-    Ok(Box::new(Bert { sizes, norm, positions, attention, feed_forward }))
+    let experts = (name == "nomic-bert-moe").then(|| experts(keys, n_ff)).transpose()?;
+    Ok(Box::new(Bert { sizes, norm, positions, attention, feed_forward, experts }))
+}
+
+/// Reads the experts of every so many blocks.
+fn experts(keys: &Keys<'_>, n_ff: usize) -> Result<(usize, FeedForward), ModelError> {
+    let experts = keys.experts(Gate::Softmax, n_ff)?;
+    let route = Route { gate: Gate::Softmax, normalised: false, scale: 1.0, ..experts.route };
+    let experts = Experts { kind: Expert::Plain(UnaryKind::GeluTanh), route, ..experts };
+    Ok((keys.size("moe_every_n_layers", MAX_WIDTH, None)?, FeedForward::Experts(experts)))
 }
 
 impl Architecture for Bert {
@@ -93,7 +105,7 @@ impl Architecture for Bert {
             let x = m.add_type("token_types", x)?;
             m.norm("token_embd_norm", *norm, x)
         })?;
-        let x = m.blocks(x, |m, _, x| {
+        let x = m.blocks(x, |m, i, x| {
             let a = m.attention(attention, x)?;
             let [a, input] = m.wanted([a, x])?;
             let a = m.linear("attn_output", *n_embd, a)?;
@@ -104,7 +116,11 @@ impl Architecture for Bert {
                 x = m.add(x, input)?;
                 x = m.norm("attn_norm_2", *norm, x)?;
             }
-            let f = m.feed_forward(&self.feed_forward, x)?;
+            let feed_forward = match &self.experts {
+                Some((period, experts)) if i % period == 1 => experts,
+                _ => &self.feed_forward,
+            };
+            let f = m.feed_forward(feed_forward, x)?;
             let x = m.add(f, x)?;
             m.norm("layer_output_norm", *norm, x)
         })?;

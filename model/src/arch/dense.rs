@@ -10,7 +10,7 @@ use backend_api::TensorId;
 use backend_api::op::{Clamp, GluKind, Norm, RopeMode, UnaryKind, Xielu};
 
 use super::attention::{Attention, Temperature};
-use super::experts::{Experts, FeedForward, Gate};
+use super::experts::{Expert, Experts, FeedForward, Gate};
 use super::keys::{Keys, MAX_BLOCKS, MAX_WIDTH};
 use super::mla::Latent;
 use super::recorder::{Recorded, Recorder};
@@ -429,7 +429,7 @@ impl Dense {
             true => keys.size("expert_feed_forward_length", MAX_WIDTH, Some(dense / used))?,
             false => dense,
         };
-        let mut experts = Experts { kind: Some(mixture.kind), ..keys.experts(mixture.gate.0, n_ff)? };
+        let mut experts = Experts { kind: Expert::Glu(mixture.kind), ..keys.experts(mixture.gate.0, n_ff)? };
         if !mixture.gate.1 {
             experts.route.gate = mixture.gate.0;
         }

@@ -14,6 +14,17 @@ pub(super) use backend_api::op::Gate;
 /// Largest number of experts, far above that of any known model.
 const MAX_EXPERTS: usize = 1 << 12;
 
+/// What an expert is.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) enum Expert {
+    /// A gated linear unit.
+    Glu(GluKind),
+    /// An activation between two products.
+    Plain(UnaryKind),
+    /// The square of what is above zero, between two products.
+    SquaredRelu,
+}
+
 /// Mixture of experts, with its routing.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Experts {
@@ -21,8 +32,8 @@ pub(super) struct Experts {
     pub count: usize,
     /// Width of an expert.
     pub n_ff: usize,
-    /// Activation of the gate. Without gates, what is above zero is squared.
-    pub kind: Option<GluKind>,
+    /// What each expert is.
+    pub kind: Expert,
     /// Routing. Its bias is used if the file has a tensor for it.
     pub route: Route,
 }
@@ -83,7 +94,7 @@ impl Keys<'_> {
         let groups = self.groups(count, k)?;
         let scale = self.nonzero("expert_weights_scale", None)?.unwrap_or(1.0);
         let route = Route { k, gate, biased: false, normalised: true, scale, groups };
-        Ok(Experts { count, n_ff, kind: Some(GluKind::Swiglu), route })
+        Ok(Experts { count, n_ff, kind: Expert::Glu(GluKind::Swiglu), route })
     }
 
     /// Returns the groups that are chosen before `k` of so many experts, if there are several.
@@ -175,12 +186,19 @@ impl Recorder<'_> {
         }
         let [ids, weights] = self.ops(route, &operands)?;
         let n_embd = self.cols(x);
-        let y = if let Some(kind) = kind {
-            let halves = self.halves(experts, ids, x)?;
-            self.op(Glu { kind }, &halves)?
-        } else {
-            let y = self.expert("ffn_up_exps", n_ff, count, ids, x)?;
-            self.squared_relu(y)?
+        let y = match kind {
+            Expert::Glu(kind) => {
+                let halves = self.halves(experts, ids, x)?;
+                self.op(Glu { kind }, &halves)?
+            }
+            Expert::Plain(kind) => {
+                let y = self.expert("ffn_up_exps", n_ff, count, ids, x)?;
+                self.unary(kind, y)?
+            }
+            Expert::SquaredRelu => {
+                let y = self.expert("ffn_up_exps", n_ff, count, ids, x)?;
+                self.squared_relu(y)?
+            }
         };
         let y = self.expert("ffn_down_exps", n_embd, count, ids, y)?;
         self.op(WeightedSum, &[y, weights])

@@ -8,7 +8,7 @@ use backend_api::TensorId;
 use backend_api::op::{GluKind, Norm, RopeMode, RopeTable};
 
 use super::attention::Attention;
-use super::experts::{Experts, Gate};
+use super::experts::{Expert, Experts, Gate};
 use super::keys::{Keys, MAX_WIDTH};
 use super::per_layer::PerLayer;
 use super::recorder::{Recorded, Recorder};
@@ -51,7 +51,7 @@ fn experts(keys: &Keys<'_>) -> Result<Option<Experts>, ModelError> {
         return Ok(None);
     }
     let n_ff = keys.size("expert_feed_forward_length", MAX_WIDTH, None)?;
-    Ok(Some(Experts { kind: Some(GluKind::GegluTanh), ..keys.experts(Gate::Softmax, n_ff)? }))
+    Ok(Some(Experts { kind: Expert::Glu(GluKind::GegluTanh), ..keys.experts(Gate::Softmax, n_ff)? }))
 }
 
 /// Returns the attention of each block.

@@ -7,7 +7,7 @@
 use backend_api::op::{GluKind, Norm, RopeMode};
 
 use super::attention::Attention;
-use super::experts::{Experts, Gate};
+use super::experts::{Expert, Experts, Gate};
 use super::keys::{Keys, MAX_WIDTH};
 use super::recorder::Recorder;
 use super::rope::Rope;
@@ -42,7 +42,7 @@ pub(super) fn read(keys: &Keys<'_>) -> Result<Box<dyn Architecture>, ModelError>
         local: Attention { window, ..global.clone() },
         global,
         is_local: keys.windowed(sizes.n_blocks, PERIOD)?,
-        experts: Experts { kind: Some(GluKind::SwigluOai), ..experts },
+        experts: Experts { kind: Expert::Glu(GluKind::SwigluOai), ..experts },
     }))
 }
 

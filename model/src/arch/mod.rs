@@ -158,10 +158,14 @@ const ARCHITECTURES: &[(&str, Read)] = &[
     ("hrm_text", hrm_text::read),
 ];
 
+/// Number of architectures that are named where another one is refused.
+const SHOWN: usize = 14;
+
 /// Readers of encoders: models with bidirectional attention, which do not generate text.
 const ENCODERS: &[(&str, Read)] = &[
     ("bert", bert::read),
     ("nomic-bert", bert::read),
+    ("nomic-bert-moe", bert::read),
     ("jina-bert-v2", bert::read),
     ("jina-bert-v3", bert::read),
     ("modern-bert", modern_bert::read),
@@ -253,11 +257,8 @@ impl Recipe {
         let dense = || dense::FAMILIES.iter().chain(dense::ENCODERS).map(|(name, _)| (*name, dense::read as Read));
         let all = || ARCHITECTURES.iter().chain(ENCODERS).copied().chain(dense());
         let Some((name, read)) = all().find(|(name, _)| *name == found) else {
-            // The list is short: without encoders, those that share a page, and variants with experts, which have the
-            // family's name and "moe".
-            let known = |name: &str| all().any(|(other, _)| other == name);
-            let own = ARCHITECTURES.iter().map(|(name, _)| *name);
-            let families: Vec<&str> = own.filter(|name| !name.strip_suffix("moe").is_some_and(known)).collect();
+            // Messages are short.
+            let families: Vec<&str> = ARCHITECTURES.iter().map(|(name, _)| *name).take(SHOWN).collect();
             let supported = format!("{} and {} more", families.join(", "), all().count() - families.len());
             return Err(ModelError::Architecture { found: shown(found), supported });
         };

@@ -8,7 +8,7 @@ use backend_api::TensorId;
 use backend_api::op::{Norm, NormKind, Route};
 
 use super::attention::Attention;
-use super::experts::{Experts, FeedForward, Gate};
+use super::experts::{Expert, Experts, FeedForward, Gate};
 use super::keys::Keys;
 use super::recorder::{Recorded, Recorder};
 use super::recurrent::Ssm;
@@ -72,7 +72,7 @@ fn feed_forward(keys: &Keys<'_>, widths: &[usize]) -> Result<Vec<Option<FeedForw
         }
         let experts = keys.experts_of(Gate::Sigmoid, own[i], used[i])?;
         let route = Route { gate: Gate::Sigmoid, normalised, ..experts.route };
-        Ok(Some(FeedForward::Experts(Experts { kind: None, route, ..experts })))
+        Ok(Some(FeedForward::Experts(Experts { kind: Expert::SquaredRelu, route, ..experts })))
     };
     (0..widths.len()).map(layer).collect()
 }
