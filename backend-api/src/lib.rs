@@ -51,7 +51,7 @@ pub use limits::{StepLimits, check_one_sequence, check_sequences};
 pub use links::Links;
 pub use made::Made;
 pub use op::Op;
-pub use order::sort_by_key;
+pub use order::{ordered, sort_by_key};
 pub use pace::Pace;
 pub use part::{Cuts, Part, Piece};
 pub use plan::{Place, Plan};

@@ -148,8 +148,7 @@ impl Storage {
     ) -> Result<(), Error> {
         let last = values.len() / 4 - 1;
         let seam = (dense.cols / 4).wrapping_sub(origin);
-        let mut edges = [0, seam.min(last), last];
-        edges.sort_unstable();
+        let edges = [0, seam.min(last), last];
         let mut from = 0;
         for (i, &edge) in edges.iter().enumerate() {
             if i > 0 && edges[i - 1] == edge {

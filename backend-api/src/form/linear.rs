@@ -8,6 +8,7 @@ use super::found::Found;
 use crate::error::Error;
 use crate::graph::{Graph, TensorId};
 use crate::links::Links;
+use crate::order::sort_by_key;
 use crate::op::{Binary, BinaryKind, Glu, GluKind, MatMul, Norm, Op, Slice, Unary, UnaryKind};
 use crate::tensor::{DType, Kind};
 
@@ -194,7 +195,7 @@ pub(super) fn slices_of(links: &Links<'_>, id: TensorId) -> Option<Vec<(usize, T
         let Op::Slice(slice) = node.op else { return None };
         slices.push((slice.start, slice.len, at, node.outputs[0]));
     }
-    slices.sort_unstable();
+    sort_by_key(&mut slices, |(start, ..)| *start as u64);
     let mut end = 0;
     for (start, len, ..) in &slices {
         if *start != end {

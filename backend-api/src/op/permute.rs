@@ -35,9 +35,9 @@ impl Describe for Permute {
         let [x] = arity(inputs)?;
         floats(&[x])?;
         ensure(x.shape.len() == self.view.len(), || format!("the view {} has another size", self.view))?;
-        let mut seen: Vec<usize> = self.perm.clone();
-        seen.sort_unstable();
-        ensure(seen.iter().copied().eq(0..self.view.rank()), || format!("{:?} is not a permutation", self.perm))?;
+        let rank = self.view.rank();
+        let is_permutation = self.perm.len() == rank && (0..rank).all(|axis| self.perm.contains(&axis));
+        ensure(is_permutation, || format!("{:?} is not a permutation", self.perm))?;
         let dims: Vec<usize> = self.perm.iter().map(|axis| self.view.dim(*axis)).collect();
         Ok(vec![Output::New(shape(&dims)?, DType::F32)])
     }

@@ -1,5 +1,6 @@
 //! Summary of several measurements.
 
+use backend_api::{ordered, sort_by_key};
 use serde::Serialize;
 
 /// Median and range of several measurements.
@@ -18,7 +19,7 @@ pub struct Spread {
 impl Spread {
     /// Summarises measurements; all zeros if there are none.
     pub fn of(mut values: Vec<f64>) -> Spread {
-        values.sort_by(f64::total_cmp);
+        sort_by_key(&mut values, |value| ordered(*value));
         let (n, at) = (values.len(), |i: usize| values.get(i).copied().unwrap_or_default());
         Spread { median: (at(n.saturating_sub(1) / 2) + at(n / 2)) / 2.0, min: at(0), max: at(n.saturating_sub(1)), n }
     }

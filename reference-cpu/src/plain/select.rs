@@ -1,8 +1,7 @@
 //! Argmax, top-k, argsort, sampling.
 
 use crate::args::Args;
-use backend_api::{Op, StepParams};
-use std::cmp::Ordering;
+use backend_api::{Op, StepParams, ordered, sort_by_key};
 
 /// The index of the largest of `n` values after the pick `(value, index)` in the order "larger first, of equals the first
 /// first"; of all of them if there is no pick yet.
@@ -64,22 +63,17 @@ pub(super) fn top_k(op: &Op, args: &mut Args<'_>) {
     }
 }
 
-/// The order of numbers, with NaN after all others.
-fn order(a: f32, b: f32) -> Ordering {
-    a.partial_cmp(&b).unwrap_or_else(|| a.is_nan().cmp(&b.is_nan()))
-}
-
 pub(super) fn argsort(op: &Op, args: &mut Args<'_>) {
     let Op::Argsort(op) = op else { return };
     let x = args.input(0);
     let cols = x.shape().cols();
     for (out, row) in args.out_ints().chunks_exact_mut(cols).zip(x.floats().chunks_exact(cols)) {
-        out.iter_mut().zip(0..).for_each(|(out, i)| *out = i);
-        // Stable by the index, since a sort that is stable by itself takes memory.
-        out.sort_unstable_by(|a, b| {
-            let by_value = order(row[*a as usize], row[*b as usize]);
-            if op.descending { by_value.reverse() } else { by_value }.then(a.cmp(b))
+        let mut order: Vec<i32> = (0..cols as i32).collect();
+        sort_by_key(&mut order, |i| {
+            let key = ordered(f64::from(row[*i as usize]));
+            if op.descending { u64::MAX - key } else { key }
         });
+        out.copy_from_slice(&order);
     }
 }
 

@@ -1,5 +1,7 @@
 //! End-of-generation tokens.
 
+use backend_api::sort_by_key;
+
 use super::TokenizerError;
 use super::vocab::{TokenKind, Vocab};
 use crate::gguf::Metadata;
@@ -80,7 +82,7 @@ pub(super) fn find(metadata: &Metadata, vocab: &mut Vocab, eos: Option<u32>) -> 
         let end = vocab.id("<|end|>");
         ids.retain(|&id| Some(id) != end);
     }
-    ids.sort_unstable();
+    sort_by_key(&mut ids, |id| u64::from(*id));
     ids.dedup();
     Ok(ids)
 }

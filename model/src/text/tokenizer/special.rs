@@ -3,6 +3,8 @@
 use std::collections::BTreeMap;
 use std::mem;
 
+use backend_api::sort_by_key;
+
 use super::vocab::{TokenKind, Vocab};
 
 /// Most bytes of a special token that is searched for. Known ones are shorter, and the limit bounds the work for each
@@ -37,7 +39,7 @@ impl Specials {
         let ids: Vec<u32> = vocab.by_text().iter().copied().filter(special).collect();
         let strip = [0, 1].map(|side| {
             let mut strip: Vec<u32> = ids.iter().copied().filter(|&id| strips(vocab.text(id))[side]).collect();
-            strip.sort_unstable();
+            sort_by_key(&mut strip, |id| u64::from(*id));
             strip
         });
         Specials { shorter: shorter(vocab, &ids), ids, strip }
@@ -62,7 +64,7 @@ impl Specials {
         let mut taken: BTreeMap<usize, (usize, Option<u32>)> = BTreeMap::new();
         for bytes in (1..=MAX_BYTES).rev() {
             let mut places = mem::take(&mut waiting[bytes]);
-            places.sort_unstable();
+            sort_by_key(&mut places, |(start, _)| *start as u64);
             for (start, token) in places {
                 let free = taken.range(..=start).next_back().map_or(0, |(_, &(taken_end, _))| taken_end);
                 if free > start {
