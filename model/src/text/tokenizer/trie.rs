@@ -27,7 +27,8 @@ impl Trie {
     pub fn new(strings: &[(&[u8], u32)]) -> Trie {
         let mut trie = Trie { first: Vec::new(), bytes: vec![0], values: Vec::new() };
         // Strings below each node of a level. Levels follow each other, so that children lie side by side.
-        let mut level = Vec::from([0..strings.len()]);
+        let all = 0..strings.len();
+        let mut level = vec![all];
         let mut depth = 0;
         while !level.is_empty() {
             let mut next = Vec::new();
