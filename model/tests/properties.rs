@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use anygpu_model::fuzz;
 use anygpu_model::gguf::{Metadata, Value};
-use anygpu_model::tokenizer::Tokenizer;
-use proptest::collection::vec;
+use anygpu_model::tokenizer::{Tokenizer, TokenizerError};
+use proptest::collection::{btree_map, vec};
 use proptest::prelude::*;
 use proptest::sample::Index;
 
@@ -40,6 +40,30 @@ fn merge_plainly(merges: &[(String, String)], word: &str) -> Vec<String> {
         let right = parts.remove(at + 1);
         parts[at] += &right;
     }
+}
+
+/// Makes a tokenizer from texts, scores and kinds.
+fn tokenizer(model: &str, tokens: &[(String, f32, i32)], more: &[(&str, Value)]) -> Result<Tokenizer, TokenizerError> {
+    let mut m = Metadata::default();
+    m.insert("tokenizer.ggml.model", Value::String(model.into()));
+    m.insert("tokenizer.ggml.tokens", Value::Strings(Arc::new(tokens.iter().map(|token| &token.0).collect())));
+    m.insert("tokenizer.ggml.scores", Value::Floats(tokens.iter().map(|token| token.1).collect()));
+    m.insert("tokenizer.ggml.token_type", Value::Ints(tokens.iter().map(|token| token.2).collect()));
+    for (key, value) in more {
+        m.insert(&format!("tokenizer.ggml.{key}"), value.clone());
+    }
+    Tokenizer::from_metadata(&m)
+}
+
+/// Returns the highest sum of scores of all ways to split a text into tokens.
+fn best_sum(tokens: &[(String, f32, i32)], text: &str) -> Option<f64> {
+    if text.is_empty() {
+        return Some(0.0);
+    }
+    let after = |(token, score, _): &(String, f32, i32)| {
+        Some(f64::from(*score) + best_sum(tokens, text.strip_prefix(&token[..])?)?)
+    };
+    tokens.iter().filter_map(after).max_by(f64::total_cmp)
 }
 
 proptest! {
@@ -80,5 +104,57 @@ proptest! {
         let ids = tokenizer.encode(&word, false, false);
         let texts: Vec<&str> = ids.iter().map(|&id| tokenizer.token_text(id)).collect();
         prop_assert_eq!(texts, merge_plainly(&merges, &word));
+    }
+
+    /// Scores are eighths, whose sums are exact.
+    #[test]
+    fn no_other_tokens_have_a_better_sum(
+        longer in btree_map("[abcé]{2,4}", -80i32..0, 0..12), scores in vec(-80i32..0, 4), text in "[abcé]{0,9}"
+    ) {
+        let chars = ["a", "b", "c", "é"].map(str::to_owned).into_iter().zip(scores);
+        let mut tokens = vec![("<unk>".to_owned(), 0.0, 2)];
+        tokens.extend(chars.chain(longer).map(|(text, score)| (text, score as f32 / 8.0, 1)));
+        let best = best_sum(&tokens[1..], &text);
+        // Costs of PLaMo 2 have the opposite sign. Its first token is not that of a byte.
+        let mut with_bytes = tokens.clone();
+        with_bytes.extend((0..256).map(|byte| (format!("<0x{byte:02X}>"), 0.0, 6)));
+        for t in [
+            tokenizer("t5", &tokens, &[("unknown_token_id", Value::Uint(0))]).unwrap(),
+            tokenizer("plamo2", &with_bytes, &[]).unwrap(),
+        ] {
+            let ids = t.encode(&text, false, false);
+            let sum = ids.iter().map(|id| f64::from(with_bytes[*id as usize].1)).sum();
+            prop_assert_eq!(Some(sum), best);
+            prop_assert_eq!(t.decode(&ids, false), text.clone());
+        }
+    }
+
+    #[test]
+    fn any_text_survives_tokens_of_its_bytes(texts in vec("[ -~é中\n\t]{1,4}", 0..20), text: String) {
+        let mut tokens: Vec<_> = (0..256).map(|byte| (format!("\\x{byte:02x}"), 0.0, 1)).collect();
+        tokens.extend(texts.iter().map(|text| (text.replace('\\', "\\\\"), 0.0, 1)));
+        let t = tokenizer("rwkv", &tokens, &[]).unwrap();
+        prop_assert_eq!(t.decode(&t.encode(&text, true, false), false), text.clone());
+        let mut tokens: Vec<_> = (0..256).map(|byte| (format!("<0x{byte:02X}>"), 0.0, 6)).collect();
+        tokens.insert(0, ("<unk>".to_owned(), 0.0, 2));
+        tokens.extend(texts.into_iter().map(|text| (text, -1.0, 1)));
+        let t = tokenizer("plamo2", &tokens, &[]).unwrap();
+        prop_assert_eq!(t.decode(&t.encode(&text, true, false), false), text.trim_start_matches('\u{FEFF}'));
+    }
+
+    /// Bytes as a map of normalization are refused, or bound what a text becomes.
+    #[test]
+    fn any_map_of_normalization_is_survived(
+        units in vec((0u32..4, 0u32..512, 0u32..4), 256..600), texts in vec(0u8..4, 0..40), text in "[\0-\u{9}a ]{0,30}"
+    ) {
+        let units = units.into_iter().map(|(leaf, offset, label)| offset << 10 | (leaf & 1) << 8 | label | (leaf >> 1) << 31);
+        let units: Vec<u8> = units.flat_map(u32::to_le_bytes).collect();
+        let bytes = (units.len() as u32).to_le_bytes().into_iter().chain(units).chain(texts).chain([0]);
+        let map = Value::Ints(bytes.map(i32::from).collect());
+        let tokens = [("<unk>", 2), ("\u{1}", 1), ("\u{1}\u{2}", 1), ("a", 1)];
+        let tokens = tokens.map(|(text, kind)| (text.to_owned(), -1.0, kind));
+        if let Ok(t) = tokenizer("t5", &tokens, &[("unknown_token_id", Value::Uint(0)), ("precompiled_charsmap", map)]) {
+            prop_assert!(t.encode(&text, false, false).len() <= 256 * text.len());
+        }
     }
 }

@@ -8,8 +8,8 @@ use super::found::Found;
 use crate::error::Error;
 use crate::graph::{Graph, TensorId};
 use crate::links::Links;
-use crate::order::sort_by_key;
 use crate::op::{Binary, BinaryKind, Glu, GluKind, MatMul, Norm, Op, Slice, Unary, UnaryKind};
+use crate::order::sort_by_key;
 use crate::tensor::{DType, Kind};
 
 /// Activation after the matmul.

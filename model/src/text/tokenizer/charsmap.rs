@@ -58,7 +58,7 @@ impl Charsmap {
         }
         let split = bytes.split_first_chunk::<4>().and_then(|(len, rest)| {
             let len = u32::from_le_bytes(*len) as usize;
-            (len % 4 == 0).then_some(())?;
+            len.is_multiple_of(4).then_some(())?;
             rest.split_at_checked(len)
         });
         let (units, texts) = split.ok_or(malformed("is cut off"))?;

@@ -38,7 +38,7 @@ use pair::Pair;
 use plamo::Plamo;
 use pre::Pre;
 use rwkv::Rwkv;
-use special::{Fragment, Specials};
+use special::{Fragment, Specials, Strips};
 use spm::Spm;
 pub use stream::StreamDecoder;
 use unigram::Unigram;
@@ -239,16 +239,14 @@ impl Tokenizer {
         let add_eos = flag("add_eos_token", algorithm == Algorithm::Unigram)?;
         let add_sep = flag("add_sep_token", both || algorithm == Algorithm::Bpe && pre.add_sep)?;
         let if_added = |added: bool, id: Option<u32>| id.filter(|_| added);
-        // GGUF does not have a key for tokens that take white space with them: Phi-3's tokenizer strips it after special
-        // tokens, those of some encoders strip it before their mask.
         let model_name = metadata.get::<&str>("general.name")?.unwrap_or_default().to_lowercase();
-        let phi3 = model_name.contains("phi-3") || model_name.contains("phi3");
         let arch = metadata.get::<&str>("general.architecture")?.unwrap_or_default();
-        let bare_mask = ["nomic-bert-moe", "jina-bert-v3"].contains(&arch)
-            || ["jina-v2-de", "jina-v2-es", "jina-v2-code"].contains(&name);
-        let specials = Specials::new(&vocab, |text| {
-            [bare_mask && text == "<mask>", phi3 && !matches!(text, "<unk>" | "<s>" | "<|endoftext|>")]
-        });
+        let strips = Strips {
+            before_mask: matches!(arch, "nomic-bert-moe" | "jina-bert-v3")
+                || matches!(name, "jina-v2-de" | "jina-v2-es" | "jina-v2-code"),
+            after: model_name.contains("phi-3") || model_name.contains("phi3"),
+        };
+        let specials = Specials::new(&vocab, strips);
         Ok(Tokenizer {
             specials,
             model,

@@ -36,9 +36,8 @@ impl Plamo {
             let reason = "lacks a token for some byte, or has it as its first token";
             return Err(TokenizerError::Malformed { key: "tokenizer.ggml.tokens", reason });
         }
-        let usable = |id: &u32| vocab.kind(*id) != TokenKind::Byte && costs[*id as usize] < UNUSABLE;
-        let ids = vocab.by_text().iter().copied().filter(usable);
-        Ok(Plamo { tokens: Trie::new(ids.map(|id| (vocab.text(id).as_bytes(), id))), costs, bytes })
+        let usable = |id| vocab.kind(id) != TokenKind::Byte && costs[id as usize] < UNUSABLE;
+        Ok(Plamo { tokens: Trie::of_tokens(vocab, &usable), costs, bytes })
     }
 
     /// Tokenizes a text that has no special tokens.

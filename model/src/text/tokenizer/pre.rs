@@ -113,8 +113,14 @@ const QWEN2: Pass = words(modern_words!(r"\p{N}", r"]+[\r\n]*"));
 const SEED_CODER: Pass = words(modern_words!(r"\p{N}", r"\r\n]+"));
 const QWEN35: Pass =
     words(concat!(contraction!(), r"|[^\r\n\p{L}\p{N}]?[\p{L}\p{M}]+|\p{N}| ?[^\s\p{L}\p{M}\p{N}]+[\r\n]*|\s*[\r\n]+"));
-const GPT4O: Pass =
-    words(concat!(cased_word!(concat!(contraction!(), "?")), r"|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n/]*|\s*[\r\n]+"));
+/// Words of gpt-4o with a number.
+macro_rules! cased_words {
+    ($number:expr) => {
+        concat!(cased_word!(concat!(contraction!(), "?")), "|", $number, r"| ?[^\s\p{L}\p{N}]+[\r\n/]*|\s*[\r\n]+")
+    };
+}
+
+const GPT4O: Pass = words(cased_words!(r"\p{N}{1,3}"));
 const TEKKEN: Pass = words(concat!(cased_word!(""), r"|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n/]*|\s*[\r\n]+"));
 const SYMBOLS: Pass = words(symbol_words!(r"[\r\n]*|\s*[\r\n]+"));
 const BLOOM: Pass = plain(r" ?[^\s()|.,!?\x{2026}\x{3002}\x{FF0C}\x{3001}\x{964}\x{6D4}\x{60C}]+");
@@ -123,6 +129,11 @@ const LINE_END: Pass = plain(r"[\r\n]");
 const ASIAN: Pass = plain(r"[\x{800}-\x{9FA5}\x{AC00}-\x{D7FF}]+");
 /// Ideographs and kana.
 const JAPANESE: Pass = plain(r"[\x{4E00}-\x{9FA5}\x{3040}-\x{30FF}]+");
+/// Hangul, punctuation of East Asia, Bopomofo, and ideographs with kana.
+const KOREAN_AND_CHINESE: Pass = plain(concat!(
+    r"[\x{AC00}-\x{D7A3}\x{3131}-\x{318E}]+|[\x{FF01}\x{2026}\x{201C}\x{201D}\x{2018}\x{2019}\x{2014}\x{FF1A}\x{FF1B}",
+    r"\x{FF0C}\x{3001}-\x{303F}\x{FE30}-\x{FE4F}]+|[\x{3105}-\x{312F}]+|[\x{4E00}-\x{9FA5}\x{3040}-\x{30FF}]+"
+));
 /// Scripts that are written without spaces. The publisher's list begins its last range of ideographs at U+8C48, which
 /// U+F900 was normalized to.
 const SPACELESS: Pass = plain(concat!(
@@ -131,7 +142,7 @@ const SPACELESS: Pass = plain(concat!(
 ));
 /// Letters with case, as DeepSeek lists them: those of its version of Unicode, without some scripts.
 const DEEPSEEK_LETTERS: Pass = plain(concat!(
-    r"\s?[[\p{Lu}\p{Ll}\p{Lt}\x{295}]--[\x{560}\x{588}\x{10C7}-\x{10FF}\x{1C80}-\x{1C8A}\x{2D00}-\x{2D2D}",
+    r"\s?[[\p{Lu}\p{Ll}\p{Lt}\x{295}]--[\x{560}-\x{588}\x{10C7}-\x{10FF}\x{1C80}-\x{1C8A}\x{2D00}-\x{2D2D}",
     r"\x{A790}-\x{A7FA}\x{AB30}-\x{AB68}\x{10570}-\x{105BC}\x{10D50}-\x{10D85}\x{16E40}-\x{16ED3}",
     r"\x{1D400}-\x{1D7CB}\x{1DF00}-\x{1DF2A}]]+"
 ));
@@ -224,6 +235,20 @@ const TABLE: &[Pre] = &[
         names: &["gpt-4o", "llama4", "kanana2", "talkie", "minimax-m2"],
         passes: &[GPT4O],
         clean_spaces: false,
+        ..BASE
+    },
+    Pre { names: &["granite-embed-multi-97m"], passes: &[GPT4O], ignore_merges: true, clean_spaces: false, ..BASE },
+    Pre {
+        names: &["youtu"],
+        passes: &[KOREAN_AND_CHINESE, words(cased_words!(r"\p{N}"))],
+        ignore_merges: true,
+        clean_spaces: false,
+        ..BASE
+    },
+    Pre {
+        names: &["minicpm5"],
+        passes: &[UP_TO_THREE_DIGITS, words(modern_words!(r"\p{N}+", r"]+[\r\n]*"))],
+        ignore_merges: true,
         ..BASE
     },
     Pre { names: &["tekken"], passes: &[TEKKEN], ignore_merges: true, add_bos: true, clean_spaces: false, ..BASE },
@@ -440,6 +465,66 @@ mod tests {
         check("falcon", "a.b 1234 12", &["a", ".", "b", " ", "123", "4", " ", "12"]);
         check("default", "a$$ 1234", &["a", "$$", " ", "123", "4"]);
         check("qwen35", "e\u{301}a", &["e\u{301}a"]);
+        check("minicpm5", "it's 12345\n", &["it", "'s", " ", "123", "45", "\n"]);
+        check("viking", "ab 12, c", &["ab", " ", "1", "2", ",", " c"]);
+        check("youtu", "aB1\u{AC00}!\u{FF01}\u{3105}", &["a", "B", "1", "\u{AC00}", "!", "\u{FF01}", "\u{3105}"]);
+    }
+
+    #[test]
+    fn digits_are_grouped_from_their_end() {
+        check("tiny_aya", "ab1234567c 123", &["ab", "1", "234", "567", "c", " ", "123"]);
+        check("afmoe", "1234567c", &["1", "234", "567", "c"]);
+        // The first group goes on with the text before it, and a later pass may cut them.
+        check("afmoe", "ab12345", &["ab", "12", "345"]);
+        let joined = Pre { passes: &[Pass { matches: Matches::JoinedThrees, ..DIGITS }], ..BASE };
+        let pieces = |text: &'static str| {
+            let pieces = Splitter::new(&joined).unwrap().split(text).join(&b'|');
+            String::from_utf8(pieces).unwrap()
+        };
+        assert_eq!(pieces("ab12345c"), "ab12|345|c");
+        assert_eq!(pieces("ab123456c78"), "ab123|456|c78");
+        assert_eq!(pieces("\u{662}\u{b2}\u{b3}4"), "\u{662}|\u{b2}\u{b3}4", "any numbers");
+    }
+
+    #[test]
+    fn white_space_is_cut_into_runs() {
+        let spaces = " ".repeat(1000);
+        let lengths = |text: &str| {
+            let pieces = Splitter::new(Pre::find("jais-2").unwrap()).unwrap();
+            pieces.split(text).iter().map(|piece| piece.len()).collect::<Vec<_>>()
+        };
+        assert_eq!(lengths(&spaces), [512, 256, 128, 64, 32, 8]);
+        assert_eq!(lengths(&format!("a{}b", &spaces[..8])), [1, 4, 2, 1, 2], "the last space is that of a word");
+        assert_eq!(lengths("a \u{3000}!"), [1, 1, 3, 1]);
+        assert_eq!(lengths("   \n  b"), [4, 1, 2]);
+    }
+
+    /// DeepSeek lists the letters.
+    #[test]
+    fn letters_of_deepseek_are_those_of_its_list() {
+        const LIST: &str = "A-Za-z\u{b5}\u{c0}-\u{d6}\u{d8}-\u{f6}\u{f8}-\u{1ba}\u{1bc}-\u{1bf}\u{1c4}-\u{293}\u{295}-\u{2af}\
+            \u{370}-\u{373}\u{376}\u{377}\u{37b}-\u{37d}\u{37f}\u{386}\u{388}-\u{38a}\u{38c}\u{38e}-\u{3a1}\
+            \u{3a3}-\u{3f5}\u{3f7}-\u{481}\u{48a}-\u{52f}\u{531}-\u{556}\u{10a0}-\u{10c5}\u{13a0}-\u{13f5}\
+            \u{13f8}-\u{13fd}\u{1c90}-\u{1cba}\u{1cbd}-\u{1cbf}\u{1d00}-\u{1d2b}\u{1d6b}-\u{1d77}\u{1d79}-\u{1d9a}\
+            \u{1e00}-\u{1f15}\u{1f18}-\u{1f1d}\u{1f20}-\u{1f45}\u{1f48}-\u{1f4d}\u{1f50}-\u{1f57}\u{1f59}\u{1f5b}\
+            \u{1f5d}\u{1f5f}-\u{1f7d}\u{1f80}-\u{1fb4}\u{1fb6}-\u{1fbc}\u{1fbe}\u{1fc2}-\u{1fc4}\u{1fc6}-\u{1fcc}\
+            \u{1fd0}-\u{1fd3}\u{1fd6}-\u{1fdb}\u{1fe0}-\u{1fec}\u{1ff2}-\u{1ff4}\u{1ff6}-\u{1ffc}\u{2102}\u{2107}\
+            \u{210a}-\u{2113}\u{2115}\u{2119}-\u{211d}\u{2124}\u{2126}\u{2128}\u{212a}-\u{212d}\u{212f}-\u{2134}\
+            \u{2139}\u{213c}-\u{213f}\u{2145}-\u{2149}\u{214e}\u{2183}\u{2184}\u{2c00}-\u{2c7b}\u{2c7e}-\u{2ce4}\
+            \u{2ceb}-\u{2cee}\u{2cf2}\u{2cf3}\u{a640}-\u{a66d}\u{a680}-\u{a69b}\u{a722}-\u{a76f}\u{a771}-\u{a787}\
+            \u{a78b}-\u{a78e}\u{ab70}-\u{abbf}\u{fb00}-\u{fb06}\u{fb13}-\u{fb17}\u{ff21}-\u{ff3a}\u{ff41}-\u{ff5a}\
+            \u{10400}-\u{1044f}\u{104b0}-\u{104d3}\u{104d8}-\u{104fb}\u{10c80}-\u{10cb2}\u{10cc0}-\u{10cf2}\
+            \u{118a0}-\u{118df}\u{1e900}-\u{1e943}";
+        let listed = Regex::new(&format!("[{LIST}]")).unwrap();
+        let letters = Regex::new(DEEPSEEK_LETTERS.pattern).unwrap();
+        let wrong: Vec<String> = ('\0'..=char::MAX)
+            .filter(|c| {
+                let text = c.encode_utf8(&mut [0; 4]).to_owned();
+                listed.is_match(&text) != letters.is_match(&text)
+            })
+            .map(|c| format!("{:x}", u32::from(c)))
+            .collect();
+        assert!(wrong.is_empty(), "{wrong:?}");
     }
 
     #[test]

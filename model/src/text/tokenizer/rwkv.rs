@@ -4,7 +4,7 @@
 
 use super::TokenizerError;
 use super::trie::Trie;
-use super::vocab::Vocab;
+use super::vocab::{Vocab, sorted};
 
 #[derive(Debug)]
 pub(super) struct Rwkv {
@@ -14,14 +14,14 @@ pub(super) struct Rwkv {
 
 impl Rwkv {
     pub fn new(vocab: &Vocab, unknown: Option<u32>) -> Result<Rwkv, TokenizerError> {
-        let mut tokens = Vec::new();
-        for &id in vocab.by_text() {
-            let bytes = unescape(vocab.text(id));
-            let reason = "has a token whose \\x is not followed by two hexadecimal digits";
-            tokens.push((bytes.ok_or(TokenizerError::Malformed { key: "tokenizer.ggml.tokens", reason })?, id));
-        }
-        tokens.sort_unstable();
-        Ok(Rwkv { tokens: Trie::new(tokens.iter().map(|(bytes, id)| (&bytes[..], *id))), unknown })
+        let reason = "has a token whose \\x is not followed by two hexadecimal digits";
+        let malformed = TokenizerError::Malformed { key: "tokenizer.ggml.tokens", reason };
+        let ids = 0..vocab.len() as u32;
+        let bytes: Vec<Vec<u8>> = ids.map(|id| unescape(vocab.text(id))).collect::<Option<_>>().ok_or(malformed)?;
+        let bytes_of = |id: u32| &bytes[id as usize][..];
+        let tokens: Vec<(&[u8], u32)> =
+            sorted(vocab.len(), &bytes_of).into_iter().map(|id| (bytes_of(id), id)).collect();
+        Ok(Rwkv { tokens: Trie::new(&tokens), unknown })
     }
 
     /// Tokenizes a text that has no special tokens. A byte that no token begins with is unknown.

@@ -18,31 +18,33 @@ pub(super) enum Fragment<'t> {
     Token(u32),
 }
 
+/// Tokens that take the white space next to them. GGUF does not have a key for it.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Strips {
+    /// Whether the mask token takes the white space before it.
+    pub before_mask: bool,
+    /// Whether tokens take the white space after them, except those that SentencePiece has.
+    pub after: bool,
+}
+
 #[derive(Debug)]
 pub(super) struct Specials {
     /// Control, unknown and user-defined tokens, ordered by text.
     ids: Vec<u32>,
     /// Index of the longest other token that is a prefix of each.
     shorter: Vec<Option<usize>>,
-    /// Tokens before which white space is stripped, and those after which it is, in ascending order.
-    strip: [Vec<u32>; 2],
+    strips: Strips,
 }
 
 impl Specials {
-    /// Collects the special tokens. `strips` says whether white space is stripped before and after a token with that
-    /// text.
-    pub fn new(vocab: &Vocab, strips: impl Fn(&str) -> [bool; 2]) -> Specials {
+    /// Collects the special tokens.
+    pub fn new(vocab: &Vocab, strips: Strips) -> Specials {
         let special = |id: &u32| {
             matches!(vocab.kind(*id), TokenKind::Control | TokenKind::Unknown | TokenKind::User)
                 && vocab.text(*id).len() <= MAX_BYTES
         };
         let ids: Vec<u32> = vocab.by_text().iter().copied().filter(special).collect();
-        let strip = [0, 1].map(|side| {
-            let mut strip: Vec<u32> = ids.iter().copied().filter(|&id| strips(vocab.text(id))[side]).collect();
-            sort_by_key(&mut strip, |id| u64::from(*id));
-            strip
-        });
-        Specials { shorter: shorter(vocab, &ids), ids, strip }
+        Specials { shorter: shorter(vocab, &ids), ids, strips }
     }
 
     /// Splits a text at special tokens. Longer tokens take precedence over shorter ones, wherever they are; among those
@@ -81,14 +83,13 @@ impl Specials {
                     continue;
                 }
                 let is_space = |b: &u8| *b == b' ' || (9..=13).contains(b);
-                let strips = self.strip.each_ref().map(|ids| ids.binary_search(&id).is_ok());
-                if strips[1] {
+                if self.strips.after && !matches!(vocab.text(id), "<unk>" | "<s>" | "<|endoftext|>") {
                     let space = text[end..limit].bytes().take_while(is_space).count();
                     if space > 0 {
                         taken.insert(end, (end + space, None));
                     }
                 }
-                if strips[0] {
+                if self.strips.before_mask && vocab.text(id) == "<mask>" {
                     let space = text[free..start].bytes().rev().take_while(is_space).count();
                     if space > 0 {
                         taken.insert(start - space, (start, None));
@@ -221,7 +222,7 @@ mod tests {
         for _ in 0..2000 {
             let kinds: Vec<i32> = texts.iter().map(|_| [1, 3, 4][random(3) as usize]).collect();
             let vocab = vocab(&texts, &kinds);
-            let specials = Specials::new(&vocab, |_| [false; 2]);
+            let specials = Specials::new(&vocab, Strips::default());
             let text: String = (0..random(24)).map(|_| ['a', 'b', 'c', 'd'][random(4) as usize]).collect();
             for all in [false, true] {
                 assert_eq!(specials.partition(&vocab, &text, all), plainly(&vocab, &text, all), "{text} {kinds:?}");

@@ -347,6 +347,8 @@ fn unigram_takes_the_best_sum_of_scores() {
     assert_eq!(raw("ade"), [4, 11, 2], "unused tokens count, those of no kind do not");
     assert_eq!(t.encode("a", true, false), [4, 1]);
     assert_eq!(t.encode("", true, false), [1]);
+    assert_eq!(raw(&"xa".repeat(100_000)).len(), 200_000);
+    assert_eq!(raw(&"x".repeat(1 << 20)), [2]);
     assert_eq!((t.bos(), t.eos(), t.add_bos(), t.most_bytes()), (None, Some(1), false, None));
     assert_eq!(t.decode(&[5, 3, 4, 10, 1, 11], false), " a ac\u{2581}", "user-defined tokens are shown as they are");
     assert_eq!(t.decode(&[5, 1], true), " a</s>");

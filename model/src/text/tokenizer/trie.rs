@@ -1,5 +1,7 @@
 //! Trie of byte strings: finds those that begin at a place of a text, in time by the length of the longest.
 
+use super::vocab::Vocab;
+
 /// Value of nodes where no string ends.
 const NONE: u32 = u32::MAX;
 
@@ -15,18 +17,24 @@ pub(super) struct Trie {
 }
 
 impl Trie {
-    /// Builds the trie of strings that are ordered. Of equal ones, the last counts. No number is `u32::MAX`.
-    pub fn new<'s>(ordered: impl Iterator<Item = (&'s [u8], u32)>) -> Trie {
-        let strings: Vec<(&[u8], u32)> = ordered.collect();
+    /// Builds the trie of the tokens that are wanted.
+    pub fn of_tokens(vocab: &Vocab, wanted: &dyn Fn(u32) -> bool) -> Trie {
+        let ids = vocab.by_text().iter().copied().filter(|id| wanted(*id));
+        Trie::new(&ids.map(|id| (vocab.text(id).as_bytes(), id)).collect::<Vec<_>>())
+    }
+
+    /// Builds the trie of strings that are ordered. Of equal ones, the first counts. No number is `u32::MAX`.
+    pub fn new(strings: &[(&[u8], u32)]) -> Trie {
         let mut trie = Trie { first: Vec::new(), bytes: vec![0], values: Vec::new() };
         // Strings below each node of a level. Levels follow each other, so that children lie side by side.
-        let mut level = vec![0..strings.len()];
+        let all = 0..strings.len();
+        let mut level = vec![all];
         let mut depth = 0;
         while !level.is_empty() {
             let mut next = Vec::new();
             for range in level {
                 let ends = strings[range.clone()].iter().take_while(|(text, _)| text.len() == depth).count();
-                trie.values.push(if ends > 0 { strings[range.start + ends - 1].1 } else { NONE });
+                trie.values.push(if ends > 0 { strings[range.start].1 } else { NONE });
                 trie.first.push(trie.bytes.len() as u32);
                 let mut start = range.start + ends;
                 while start < range.end {
@@ -40,6 +48,9 @@ impl Trie {
             (level, depth) = (next, depth + 1);
         }
         trie.first.push(trie.bytes.len() as u32);
+        trie.first.shrink_to_fit();
+        trie.bytes.shrink_to_fit();
+        trie.values.shrink_to_fit();
         trie
     }
 
@@ -73,13 +84,13 @@ mod tests {
     #[test]
     fn strings_within_strings_are_found() {
         let strings: [&[u8]; 6] = [b"a", b"ab", b"ab", b"abc", b"b", b"bcd\xff"];
-        let trie = Trie::new(strings.iter().zip(0..).map(|(text, id)| (*text, id)));
+        let trie = Trie::new(&strings.into_iter().zip(0..).collect::<Vec<_>>());
         let found = |text: &[u8]| trie.prefixes(text).collect::<Vec<_>>();
-        assert_eq!(found(b"abcd"), [(1, 0), (2, 2), (3, 3)], "of equal strings the last");
+        assert_eq!(found(b"abcd"), [(1, 0), (2, 1), (3, 3)], "of equal strings the first");
         assert_eq!(found(b"bcd\xff\xff"), [(1, 4), (4, 5)]);
         assert_eq!((found(b"c"), found(b"")), (vec![], vec![]));
         assert_eq!([&b"bce"[..], b"bcd", b"", b"x"].map(|text| trie.shared(text)), [2, 3, 0, 0]);
-        let empty = Trie::new(std::iter::empty());
+        let empty = Trie::new(&[]);
         assert_eq!((empty.shared(b"a"), empty.prefixes(b"a").count()), (0, 0));
     }
 }

@@ -49,12 +49,15 @@ impl Unigram {
         if scores.iter().any(|score| !score.is_finite()) {
             return Err(malformed("tokenizer.ggml.scores", "has a score that is not finite"));
         }
-        let of_kind = |kinds: &'static [TokenKind]| {
-            vocab.by_text().iter().copied().filter(move |id| kinds.contains(&vocab.kind(*id)))
-        };
-        let lowest = of_kind(&[TokenKind::Normal]).map(|id| scores[id as usize]).fold(f32::MAX, f32::min);
-        of_kind(&[TokenKind::User]).for_each(|id| scores[id as usize] = 0.0);
-        let trie = |kinds| Trie::new(of_kind(kinds).map(|id| (vocab.text(id).as_bytes(), id)));
+        let mut lowest = f32::MAX;
+        for (id, score) in scores.iter_mut().enumerate() {
+            match vocab.kind(id as u32) {
+                TokenKind::Normal => lowest = lowest.min(*score),
+                TokenKind::User => *score = 0.0,
+                _ => {}
+            }
+        }
+        let trie = |kinds: &[TokenKind]| Trie::of_tokens(vocab, &|id| kinds.contains(&vocab.kind(id)));
         Ok(Unigram {
             charsmap: Charsmap::from_metadata(metadata)?,
             user: trie(&[TokenKind::User]),
@@ -141,10 +144,10 @@ impl Unigram {
 /// Returns the number of bytes that the first byte of a character promises.
 fn char_len(first: u8) -> usize {
     match first {
-        ..0xC0 => 1,
-        ..0xE0 => 2,
-        ..0xF0 => 3,
-        _ => 4,
+        0..=0xBF => 1,
+        0xC0..=0xDF => 2,
+        0xE0..=0xEF => 3,
+        0xF0..=0xFF => 4,
     }
 }
 

@@ -66,10 +66,9 @@ impl Vocab {
         };
         check_len(key, kinds.len(), tokens.len())?;
 
-        let mut by_text: Vec<u32> = (0..tokens.len() as u32).collect();
-        let text = |id: &u32| tokens.get(*id as usize);
-        by_text.sort_unstable_by(|a, b| text(a).cmp(&text(b)).then(b.cmp(a)));
-        by_text.dedup_by(|a, b| text(a) == text(b));
+        let text = |id: u32| tokens.get(id as usize).unwrap_or_default().as_bytes();
+        let mut by_text = sorted(tokens.len(), &text);
+        by_text.dedup_by(|a, b| text(*a) == text(*b));
         Ok(Vocab { tokens, kinds, has_kinds, by_text })
     }
 
@@ -123,6 +122,13 @@ impl Vocab {
     pub fn by_text(&self) -> &[u32] {
         &self.by_text
     }
+}
+
+/// Returns the ids ordered by what they stand for; of equal ones, the last comes first.
+pub(super) fn sorted<'t>(len: usize, bytes: &dyn Fn(u32) -> &'t [u8]) -> Vec<u32> {
+    let mut ids: Vec<u32> = (0..len as u32).collect();
+    ids.sort_unstable_by(|a, b| bytes(*a).cmp(bytes(*b)).then(b.cmp(a)));
+    ids
 }
 
 pub(super) fn check_len(key: &'static str, found: usize, tokens: usize) -> Result<(), TokenizerError> {
