@@ -64,21 +64,21 @@ bool is_open(int group_id) {
 
 // Opens the groups whose two best columns have the largest sums.
 void open_groups(int row) {
-    for (int round = 0; round < groups_used; round++) {
+    for (int used = 0; used < groups_used; used++) {
         float largest_sum = 0.0;
         int found = -1;
-        for (int id = 0; id < groups; id++) {
+        for (int g = 0; g < groups; g++) {
             vec2 two = vec2(LOWEST);
-            for (int c = id * group; c < (id + 1) * group; c++) {
+            for (int c = g * group; c < (g + 1) * group; c++) {
                 float own = scores(vec4(load1(src_logits, cols, row, c))).x;
 //!if BIASED
                 own += load1(src_bias, cols, 0, c);
 //!end
                 two = vec2(max(two.x, own), max(two.y, min(two.x, own)));
             }
-            if (!is_open(id) && (found < 0 || two.x + two.y > largest_sum)) {
+            if (!is_open(g) && (found < 0 || two.x + two.y > largest_sum)) {
                 largest_sum = two.x + two.y;
-                found = id;
+                found = g;
             }
         }
         groups_open |= 1u << uint(found);

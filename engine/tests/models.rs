@@ -337,6 +337,7 @@ macro_rules! backends {
                 common::batch("qwen3-d32", "f16", 12, &backend);
                 common::batch("gemma3-swa", "q8_0", 5, &backend);
                 common::batch("gpt-oss-mxfp4", "f32", 5, &backend);
+                common::batch("families/deepseek2-v3", "f32", 5, &backend);
                 common::prompt_beside("gpt2-tiny", &backend);
                 common::prompt_rows_beside("gpt2-tiny", &backend);
                 common::compiled_ahead("gpt2-tiny", &backend);

@@ -4,7 +4,7 @@ use backend_api::op::{self, Append, At, Clamp, GetRows, Index, Masking, Norm, Un
 use backend_api::{DType, TensorId};
 
 use super::Sizes;
-use super::keys::Keys;
+use super::keys::{Heads, Keys};
 use super::mla::Latent;
 use super::part::Part;
 use super::recorder::{Recorded, Recorder};
@@ -99,6 +99,11 @@ impl Attention {
     /// Returns the attention with so many query heads, and key and value heads.
     pub fn with_heads(&self, [heads, heads_kv]: [usize; 2]) -> Attention {
         Attention { heads, heads_kv, ..self.clone() }
+    }
+
+    /// Returns the attention of each block that has some.
+    pub fn by_block(&self, heads: &[Heads]) -> Vec<Option<Attention>> {
+        heads.iter().map(|heads| Some(self.with_heads((*heads)?))).collect()
     }
 
     /// Returns the rows of a head's query and of its gate.

@@ -88,6 +88,8 @@ enum Shared {
     No,
     /// So many times the width of an expert as there are shared ones.
     Counted,
+    /// Its own width or that of an expert, so many times.
+    CountedOwn,
     /// Its own width; without it, there is none.
     Own,
     /// Its own width or that of the dense layer.
@@ -190,7 +192,7 @@ pub(super) const FAMILIES: &[(&str, Family)] = &[
     ("apertus", Family { own: xielu, ..HEADS }),
     ("arcee", Family { feed_forward: Kind::SquaredRelu, ..LLAMA }),
     ("baichuan", Family { rope: None, own: baichuan, ..LLAMA }),
-    ("bailingmoe2", Family { experts: Some(WEIGHED), ..HEADS }),
+    ("bailingmoe2", Family { experts: Some(Mixture { shared: Shared::CountedOwn, ..WEIGHED }), ..HEADS }),
     ("bitnet", Family { sub_norms: true, ..HALVES }),
     ("bloom", Family { rope: None, own: bloom, ..GPT }),
     ("chatglm", GLM),
@@ -440,12 +442,11 @@ impl Dense {
             Some(normalised) => normalised,
             None => keys.get("expert_weights_norm")?.unwrap_or(false),
         };
+        let count = keys.get::<u32>("expert_shared_count")?.unwrap_or(0).min(64) as usize;
         let shared = match mixture.shared {
             Shared::No => 0,
-            Shared::Counted => {
-                let own = keys.shared_expert()?.unwrap_or(n_ff);
-                own * keys.get::<u32>("expert_shared_count")?.unwrap_or(0).min(64) as usize
-            }
+            Shared::Counted => n_ff * count,
+            Shared::CountedOwn => keys.shared_expert()?.unwrap_or(n_ff) * count,
             Shared::Own | Shared::Fused => keys.shared_expert()?.unwrap_or(0),
             Shared::OwnOrDense => keys.shared_expert()?.unwrap_or(dense),
         };

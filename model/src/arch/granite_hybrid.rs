@@ -52,7 +52,7 @@ pub(super) fn read(keys: &Keys<'_>) -> Result<Box<dyn Architecture>, ModelError>
         inner_norm: norm,
         embedding_scale: keys.nonzero("embedding_scale", None)?.unwrap_or(1.0) / residual_scale,
         logit_scale: keys.nonzero("logit_scale", None)?.unwrap_or(1.0),
-        attention: heads.into_iter().map(|heads| Some(attention.with_heads(heads?))).collect(),
+        attention: attention.by_block(&heads),
         ssm: Ssm::read(keys)?,
     }))
 }

@@ -44,7 +44,7 @@ pub(super) fn read(keys: &Keys<'_>) -> Result<Box<dyn Architecture>, ModelError>
     Ok(Box::new(Jamba {
         sizes,
         norm: keys.rms_norm()?,
-        attention: heads.into_iter().map(|heads| Some(attention.with_heads(heads?))).collect(),
+        attention: attention.by_block(&heads),
         ssm: Ssm::read(keys)?,
         dense,
         routed,

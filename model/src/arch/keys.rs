@@ -22,6 +22,9 @@ const HEADS_KV: &str = "attention.head_count_kv";
 /// Key of the list of blocks with a sliding window.
 const PATTERN: &str = "attention.sliding_window_pattern";
 
+/// Numbers of query heads and of key and value heads of a block, if it has attention.
+pub(super) type Heads = Option<[usize; 2]>;
+
 /// Metadata keys of one architecture, such as `llama.block_count`.
 pub(super) struct Keys<'a> {
     pub metadata: &'a Metadata,
@@ -153,9 +156,8 @@ impl<'a> Keys<'a> {
         self.sizes_of(n_head, self.size(HEADS_KV, n_head, Some(n_head))?)
     }
 
-    /// Returns the query heads and the key and value heads of each block. A block without attention has nothing: it
-    /// has 0 heads in the file.
-    pub fn heads_by_block(&self) -> Result<Vec<Option<[usize; 2]>>, ModelError> {
+    /// Returns the heads of each block. A block without attention has 0 in the file.
+    pub fn heads_by_block(&self) -> Result<Vec<Heads>, ModelError> {
         let n_blocks = self.size("block_count", MAX_BLOCKS, None)?;
         let heads = self.counts_by_block("attention.head_count", n_blocks)?;
         let heads_kv = match self.metadata.value(&self.key(HEADS_KV)) {
@@ -173,7 +175,7 @@ impl<'a> Keys<'a> {
 
     /// Returns the sizes of a transformer in which only some blocks have attention, those of the first that has, and
     /// the heads of each block.
-    pub fn hybrid_sizes(&self) -> Result<(Sizes, Vec<Option<[usize; 2]>>), ModelError> {
+    pub fn hybrid_sizes(&self) -> Result<(Sizes, Vec<Heads>), ModelError> {
         let blocks = self.heads_by_block()?;
         match blocks.iter().flatten().next() {
             Some([heads, heads_kv]) => Ok((self.sizes_of(*heads, *heads_kv)?, blocks)),

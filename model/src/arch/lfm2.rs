@@ -66,7 +66,7 @@ fn with(
         routed: routed.unwrap_or(dense),
         leading,
         norm,
-        attention: heads.into_iter().map(|heads| Some(attention.with_heads(heads?))).collect(),
+        attention: attention.by_block(&heads),
         taps,
     }))
 }

@@ -9,7 +9,7 @@ use backend_api::op::{Norm, NormKind, Route};
 
 use super::attention::Attention;
 use super::experts::{Expert, Experts, FeedForward, Gate};
-use super::keys::Keys;
+use super::keys::{Heads, Keys};
 use super::recorder::{Recorded, Recorder};
 use super::recurrent::Ssm;
 use super::{Architecture, Sizes};
@@ -19,7 +19,7 @@ use crate::error::ModelError;
 #[derive(Debug)]
 enum Layer {
     Scan,
-    Attention(Attention),
+    Attention(Box<Attention>),
     FeedForward(FeedForward),
 }
 
@@ -37,9 +37,9 @@ pub(super) fn read(keys: &Keys<'_>) -> Result<Box<dyn Architecture>, ModelError>
     let attention = Attention::new(&sizes);
     let widths = keys.counts_by_block("feed_forward_length", sizes.n_blocks)?;
     let feed_forward = feed_forward(keys, &widths)?;
-    let layer = |(heads, feed_forward): (Option<[usize; 2]>, Option<FeedForward>)| match (heads, feed_forward) {
+    let layer = |(heads, feed_forward): (Heads, Option<FeedForward>)| match (heads, feed_forward) {
         (_, Some(feed_forward)) => Layer::FeedForward(feed_forward),
-        (Some(heads), None) => Layer::Attention(attention.with_heads(heads)),
+        (Some(heads), None) => Layer::Attention(Box::new(attention.with_heads(heads))),
         (None, None) => Layer::Scan,
     };
     Ok(Box::new(NemotronH {

@@ -42,7 +42,7 @@ pub(super) fn read(keys: &Keys<'_>) -> Result<Box<dyn Architecture>, ModelError>
     Ok(Box::new(Plamo2 {
         sizes,
         norm,
-        attention: heads.into_iter().map(|heads| Some(attention.with_heads(heads?))).collect(),
+        attention: attention.by_block(&heads),
         ssm: Ssm::of_heads(keys)?,
         n_ff: keys.size("feed_forward_length", MAX_WIDTH, None)?,
     }))

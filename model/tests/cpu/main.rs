@@ -167,6 +167,9 @@ fn texts_that_share_programs() {
         for name in ["lfm2-tiny", "mamba-tiny", "mamba2-g2", "qwen35-tiny", "falcon-h1-tiny"] {
             common::batch(name, "f32", 5, &backend);
         }
+        for name in ["deepseek2-v3", "nemotron-h-moe-8x3", "jamba-4l", "plamo2-4l"] {
+            common::batch(&format!("families/{name}"), "f32", 5, &backend);
+        }
         common::states_apart(&*backend);
         common::requests_together("qwen35-tiny", &backend);
         common::prompt_beside("gpt2-tiny", &backend);

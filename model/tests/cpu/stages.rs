@@ -11,8 +11,9 @@ use backend_api::run::NativeHost;
 use super::common::{self, block_on, models};
 use super::cpu;
 
-/// Models with uniform blocks, sliding windows, scans, per-layer embeddings, or shared keys.
-const CHAINED: [&str; 9] = [
+/// Models with uniform blocks, sliding windows, scans, per-layer embeddings, shared keys, latent attention, or blocks
+/// without states.
+const CHAINED: [&str; 11] = [
     "llama-gqa-tied",
     "llama-q4_0",
     "gemma2-swa",
@@ -22,6 +23,8 @@ const CHAINED: [&str; 9] = [
     "lfm2-tiny",
     "qwen35-tiny",
     "granitehybrid-tiny",
+    "families/deepseek2-v3",
+    "families/nemotron-h-moe-8x3",
 ];
 
 #[test]

@@ -106,14 +106,14 @@ pub(crate) struct Ids<'a> {
 }
 
 impl<'a> Ids<'a> {
-    /// Those of a product by id.
+    /// Makes those of a product by id.
     pub fn new(op: &MatMulId, args: &Args<'a>) -> Ids<'a> {
         let experts = op.experts(args.input(1).shape().rows());
         let ids = args.inputs[2].map(|ids| ids.ints());
         Ids { ids, experts, choices: args.shape.dim(1) }
     }
 
-    /// That of a choice: its own number within its row if there are no ids.
+    /// Returns the expert of a choice: without ids, that of its number within its row.
     pub fn of(&self, choice: usize) -> usize {
         match self.ids {
             Some(ids) => ids[choice].clamp(0, self.experts as i32 - 1) as usize,

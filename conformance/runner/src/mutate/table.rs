@@ -514,7 +514,7 @@ pub const WEBGL: &[Mutation] = &[
     of("route.glsl", "route", "powers(logit).x;", "logit.x;"),
     of("route.glsl", "route", "together = 1.0;", "together = 2.0;"),
     of("route.glsl", "route", "own += load1(src_bias", "own -= load1(src_bias"),
-    of("route.glsl", "route", "round < groups_used", "round < groups"),
+    of("route.glsl", "route", "used < groups_used", "used < groups"),
     of("route.glsl", "route", "largest_sum = two.x + two.y;", "largest_sum = two.x;"),
     of("route.glsl", "route", "return chosen;", "return -chosen;"),
     of("route.glsl", "route", "return shares;", "return -shares;"),
