@@ -17,18 +17,18 @@ struct Pass {
     matches: Matches,
 }
 
-/// What becomes of matches.
+/// Treatment of an expression's matches.
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum Matches {
-    /// Each is a piece.
+    /// Each match is a piece.
     Pieces,
     /// `\s+(?!\S)|\s+` follows: a run of white space leaves its last character to the word that follows.
     Words,
-    /// Like `Words`, but white space is cut into runs of [`RUNS`] characters.
+    /// White space is matched as in `Words`, and cut into runs of [`RUNS`] characters.
     Runs,
-    /// Each is cut into groups of three characters from its end.
+    /// Each match is cut into groups of three characters from its end.
     Threes,
-    /// Like `Threes`, but the first group is one piece with the text before it.
+    /// Each match is cut as in `Threes`, and its first group is one piece with the text before it.
     JoinedThrees,
 }
 
