@@ -515,12 +515,12 @@ mod tests {
             \u{a78b}-\u{a78e}\u{ab70}-\u{abbf}\u{fb00}-\u{fb06}\u{fb13}-\u{fb17}\u{ff21}-\u{ff3a}\u{ff41}-\u{ff5a}\
             \u{10400}-\u{1044f}\u{104b0}-\u{104d3}\u{104d8}-\u{104fb}\u{10c80}-\u{10cb2}\u{10cc0}-\u{10cf2}\
             \u{118a0}-\u{118df}\u{1e900}-\u{1e943}";
-        let listed = Regex::new(&format!("[{LIST}]")).unwrap();
-        let letters = Regex::new(DEEPSEEK_LETTERS.pattern).unwrap();
+        let listed = Pattern::new(&[&format!("[{LIST}]")]).unwrap();
+        let letters = Pattern::new(&[DEEPSEEK_LETTERS.pattern]).unwrap();
         let wrong: Vec<String> = ('\0'..=char::MAX)
             .filter(|c| {
                 let text = c.encode_utf8(&mut [0; 4]).to_owned();
-                listed.is_match(&text) != letters.is_match(&text)
+                listed.find(text.as_bytes()).is_some() != letters.find(text.as_bytes()).is_some()
             })
             .map(|c| format!("{:x}", u32::from(c)))
             .collect();
