@@ -603,17 +603,21 @@ fn blocks_that_run_again_have_caches_of_their_own() {
     assert!(refused("families/hrm_text-2x2", &[("hrm_text.hrm.h_cycles", uint(3))]).contains("block_count"));
 }
 
+/// Heading in `docs/families.md` of the names that are refused.
+const REFUSED: &str = "## Names that are refused\n";
+
 #[test]
 fn every_architecture_is_documented() {
     let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/families.md");
     let page = std::fs::read_to_string(path).unwrap();
-    let words: Vec<&str> = page.split(|c: char| !(c.is_ascii_alphanumeric() || "-_".contains(c))).collect();
-    let names = ARCHITECTURES
+    let (before, after) = page.split_once(REFUSED).unwrap();
+    let (section, after) = after.split_once("\n## ").unwrap();
+    let words: Vec<&str> = [before, after]
         .iter()
-        .chain(ENCODERS)
-        .map(|(name, _)| *name)
-        .chain(dense::FAMILIES.iter().map(|(name, _)| *name));
-    let mut names: Vec<&str> = names.collect();
+        .flat_map(|text| text.split(|c: char| !(c.is_ascii_alphanumeric() || "-_".contains(c))))
+        .collect();
+    let dense = dense::FAMILIES.iter().chain(dense::ENCODERS).map(|(name, _)| *name);
+    let mut names: Vec<&str> = ARCHITECTURES.iter().chain(ENCODERS).map(|(name, _)| *name).chain(dense).collect();
     for name in &names {
         assert!(words.contains(name), "docs/families.md does not name {name}");
     }
@@ -623,6 +627,19 @@ fn every_architecture_is_documented() {
         "README.md has another number than {}",
         names.len()
     );
+    let rows = section.lines().filter_map(|line| line.strip_prefix('|')?.split('|').next());
+    let refused: Vec<&str> = rows.flat_map(|cell| cell.split('`').skip(1).step_by(2)).collect();
+    assert!(refused.len() > 20, "docs/families.md names {} that are refused", refused.len());
+    for name in &refused {
+        let error = Recipe::new(&file("gpt2-tiny", &[("general.architecture", text(name))]), Some(64));
+        assert!(
+            matches!(&error, Err(ModelError::Architecture { found, .. }) if found == name),
+            "docs/families.md says that {name} is refused: {error:?}"
+        );
+    }
+    let counts = format!("{} of the {} names", names.len(), names.len() + refused.len());
+    assert!(before.contains(&counts), "docs/families.md does not say \"{counts}\"");
+    names.extend(refused);
     names.sort_unstable();
     assert!(names.windows(2).all(|pair| pair[0] != pair[1]), "names are unique");
 }
