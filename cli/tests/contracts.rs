@@ -384,7 +384,7 @@ fn errors_are_one_line_with_the_right_exit_code() {
         (1, &["embed", "--model", &bert, "--n-ctx", "32", "--tokens", &ids]),
         (1, &["embed", "--model", &bert, "--tokens", "96"]),
         (1, &["embed", "--model", &bert, "--text", "a", "--dimensions", "25"]),
-        (2, &["embed", "--model", &bert, "--text", "a", "--pooling", "rank"]),
+        (2, &["embed", "--model", &bert, "--text", "a", "--pooling", "max"]),
         (1, &["generate", "--model", &bert]),
         (1, &["logits", "--model", &bert, "--tokens", "1"]),
         (1, &["generate", "--model", &absent]),
@@ -581,8 +581,11 @@ fn every_command_that_the_documents_name_runs() {
         if ENDLESS.iter().any(begins) {
             continue;
         }
-        let vectors = command.args.first().is_some_and(|name| name == "embed");
-        let model = fixture(if vectors { "bert-mean.gguf" } else { "by-heart.gguf" });
+        let model = fixture(match command.args.first().map_or("", String::as_str) {
+            "embed" => "bert-mean.gguf",
+            "rerank" => "encoders/rank-wpm-new.gguf",
+            _ => "by-heart.gguf",
+        });
         std::fs::copy(model, folder.join("FILE.gguf")).unwrap();
         let args = shortened(&command.args);
         let mut run = self::command(&args.iter().map(String::as_str).collect::<Vec<_>>());

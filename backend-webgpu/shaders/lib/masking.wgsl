@@ -15,10 +15,7 @@ fn capped(score: f32) -> f32 {
 
 // The place of query row i of p.m among the p.n keys.
 fn place_of(i: u32) -> u32 {
-    if (p.cached != 0u) {
-        return position_of(i);
-    }
-    return max(p.n + i, p.m) - p.m;
+    return select(max(p.n + i, p.m) - p.m, position_of(i), p.cached != 0u);
 }
 
 // The half-open range of the p.n keys that query row i of p.m may see.

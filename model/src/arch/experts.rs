@@ -14,7 +14,7 @@ pub(super) use backend_api::op::Gate;
 /// Largest number of experts, far above that of any known model.
 const MAX_EXPERTS: usize = 1 << 12;
 
-/// What an expert is.
+/// Layer that an expert is.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) enum Expert {
     /// A gated linear unit.
@@ -32,7 +32,7 @@ pub(super) struct Experts {
     pub count: usize,
     /// Width of an expert.
     pub n_ff: usize,
-    /// What each expert is.
+    /// Layer that each expert is.
     pub kind: Expert,
     /// Routing. Its bias is used if the file has a tensor for it.
     pub route: Route,

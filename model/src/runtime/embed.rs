@@ -12,10 +12,7 @@ use backend_api::{Kind, Pace, Program, Shape, StepParams, StorageId, Tensor};
 use crate::arch::{EMBEDDING, HISTORY, Pooling, StateSpec};
 use crate::error::ModelError;
 use crate::runtime::load::{Model, Storages, no_storage};
-use crate::runtime::session::Rewritten;
-
-/// Rows of the smallest program.
-const LEAST_ROWS: usize = 8;
+use crate::runtime::session::{Rewritten, rows_for};
 
 /// Embedding of a text.
 #[derive(Debug, Clone, PartialEq)]
@@ -202,30 +199,9 @@ impl Embedder {
     }
 }
 
-/// Returns the rows of the program for a text: a power of two, or 1.5 times one. At most half as many rows again are
-/// wasted, and few programs suffice for all lengths. No program exceeds the context.
-pub(crate) fn rows_for(tokens: usize, n_ctx: usize) -> usize {
-    let power = tokens.max(LEAST_ROWS).next_power_of_two();
-    let rows = if tokens <= power / 4 * 3 && power > LEAST_ROWS { power / 4 * 3 } else { power };
-    rows.min(n_ctx)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn programs_have_enough_rows_and_not_many_more() {
-        for n_ctx in [1, 5, 8, 100, 512, 2048] {
-            let mut all: Vec<usize> = (1..=n_ctx).map(|tokens| rows_for(tokens, n_ctx)).collect();
-            for (rows, tokens) in all.iter().zip(1..) {
-                assert!(*rows >= tokens && *rows <= n_ctx, "{rows} rows for {tokens} of {n_ctx}");
-                assert!(2 * rows <= 3 * tokens.max(LEAST_ROWS), "{rows} rows for {tokens}");
-            }
-            all.dedup();
-            assert!(all.len() <= 18, "{} programs for {n_ctx}", all.len());
-        }
-    }
 
     #[test]
     fn vectors_are_shortened_before_they_are_normalized() {

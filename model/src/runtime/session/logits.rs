@@ -6,11 +6,13 @@ use backend_api::run::{Host, read_rows};
 use super::Session;
 use crate::arch::Head;
 use crate::error::ModelError;
-use crate::runtime::embed::rows_for;
 use crate::runtime::load::no_storage;
 
 /// Most rows of logits at a time: more would take too much memory with large vocabularies.
 const MAX_LOGITS_ROWS: usize = 64;
+
+/// Rows of the smallest program for a whole text.
+const LEAST_ROWS: usize = 8;
 
 impl Session {
     /// Adds tokens to the text, and returns the logits of all of them, `[tokens, n_vocab]`, or of the last one, `[1,
@@ -69,6 +71,32 @@ impl Session {
         match logits.chunks_exact(n_vocab).position(|row| row.iter().any(|logit| !logit.is_finite())) {
             Some(row) => Err(self.not_a_number(first + row, host).await),
             None => Ok(logits),
+        }
+    }
+}
+
+/// Returns the rows of the program for a text: a power of two, or 1.5 times one. At most half as many rows again are
+/// wasted, and few programs suffice for all lengths. No program exceeds the context.
+pub(crate) fn rows_for(tokens: usize, n_ctx: usize) -> usize {
+    let power = tokens.max(LEAST_ROWS).next_power_of_two();
+    let rows = if tokens <= power / 4 * 3 && power > LEAST_ROWS { power / 4 * 3 } else { power };
+    rows.min(n_ctx)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn programs_have_enough_rows_and_not_many_more() {
+        for n_ctx in [1, 5, 8, 100, 512, 2048] {
+            let mut all: Vec<usize> = (1..=n_ctx).map(|tokens| rows_for(tokens, n_ctx)).collect();
+            for (rows, tokens) in all.iter().zip(1..) {
+                assert!(*rows >= tokens && *rows <= n_ctx, "{rows} rows for {tokens} of {n_ctx}");
+                assert!(2 * rows <= 3 * tokens.max(LEAST_ROWS), "{rows} rows for {tokens}");
+            }
+            all.dedup();
+            assert!(all.len() <= 18, "{} programs for {n_ctx}", all.len());
         }
     }
 }

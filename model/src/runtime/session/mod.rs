@@ -11,6 +11,7 @@ mod steps;
 mod trace;
 
 pub use diagnose::Fault;
+pub(crate) use logits::rows_for;
 pub(crate) use mask::Mask;
 pub(crate) use rewind::Rewritten;
 pub(crate) use trace::Trace;
