@@ -230,6 +230,11 @@ fn threads(text: &str) -> Result<NonZeroUsize, String> {
     number.ok_or_else(|| "give a number from 1 to 1024".into())
 }
 
+/// Parses a number of results.
+fn positive(text: &str) -> Result<NonZeroUsize, String> {
+    text.parse().map_err(|_| "give a whole number above 0".into())
+}
+
 /// The arguments of `probe`.
 #[derive(Debug, Args)]
 pub struct ProbeArgs {
@@ -503,12 +508,12 @@ pub struct RerankArgs {
     #[arg(long, value_name = "TEXT", allow_hyphen_values = true, help_heading = "Text")]
     #[arg(required_unless_present = "documents", conflicts_with = "documents")]
     pub document: Vec<String>,
-    /// A file with a document on each line
-    #[arg(long, value_name = "FILE", help_heading = "Text")]
+    /// A file with a document on each line, or - to read them from the standard input
+    #[arg(long, value_name = "FILE|-", help_heading = "Text")]
     pub documents: Option<PathBuf>,
     /// Print only the best N
-    #[arg(long, value_name = "N", help_heading = "Output")]
-    pub top_n: Option<usize>,
+    #[arg(long, value_name = "N", value_parser = positive, help_heading = "Output")]
+    pub top_n: Option<NonZeroUsize>,
     /// Print JSON: {"results": [{"index": 2, "relevance_score": 0.98}, ...]}, the best first
     #[arg(long, help_heading = "Output")]
     pub json: bool,

@@ -8,9 +8,9 @@ use anygpu::handle::Opened;
 use anygpu::native::{NativeHost, block_on, open_files};
 use anygpu::{
     BackendInfo, ByteSource, BytesSource, CallForm, ChatOptions, ChatPrompt, ChatTemplate, Constraint, DEFAULT_N_CTX,
-    DraftModel, Engine, EngineOptions, Event, Footprint, GenerateOptions, Generation, Gguf, KvCache, Message, Parts,
-    Piece, Pooling, Progress, Recipe, Report, Sampling, SavedRequest, SelectOptions, Session, Snapshot, Tokenizer,
-    TracedKernel,
+    DraftModel, Engine, EngineError, EngineOptions, Event, Footprint, GenerateOptions, Generation, Gguf, KvCache,
+    Message, Parts, Piece, Pooling, Progress, Recipe, Report, Sampling, SavedRequest, SelectOptions, Session, Snapshot,
+    Tokenizer, TracedKernel,
 };
 use anygpu_constrain::{Format, Vocabulary};
 use anyhow::{Context, Result};
@@ -234,6 +234,14 @@ impl Loaded {
         }
         let session = RefCell::new(session);
         Ok(Loaded { name, engine, session, source, options, before, sampling, request })
+    }
+
+    /// Checks that the model continues texts.
+    ///
+    /// *Errors*: a model that only fills in masked tokens.
+    pub fn makes_text(&self) -> Result<()> {
+        let checked = self.engine.model().recipe().makes_text().map_err(EngineError::from);
+        checked.with_context(|| self.name.clone())
     }
 
     /// Returns how the loaded session chose its next token, if it says so.
