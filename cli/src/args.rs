@@ -296,7 +296,7 @@ pub struct ContextArgs {
     #[arg(long, value_name = "TOKENS")]
     pub capacity: Option<usize>,
     /// Data type of the KV cache: f32, f16 (half the memory on a GPU), q8_0 (about a quarter), or fewer bits (down to
-    /// about a seventh) [default: f32; serve: f16]
+    /// about a seventh) [default: f32; serve: f16 where the model allows it]
     #[arg(long, value_name = "f32|f16|q8_0|q5_1|q5_0|q4_1|q4_0")]
     pub kv_cache: Option<KvCache>,
     /// Most memory for weights and states (such as the KV cache), for example 800M or 6G [default: the weights, plus

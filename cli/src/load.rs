@@ -157,7 +157,7 @@ pub fn engine(model: &ModelArgs, options: &EngineOptions) -> Result<(String, Eng
 }
 
 /// Loads a model for a server, on the calling thread, with what is needed to load it again. By default a language model
-/// gets the longest context that fits in memory, and an f16 KV cache.
+/// gets the longest context that fits in memory, and an f16 KV cache if its rows allow that.
 ///
 /// *Errors*: those of [`engine`].
 pub fn opened(args: &LoadArgs, draft: &DraftArgs, device: &DeviceArgs, pooling: Option<Pooling>) -> Result<Opened> {
@@ -165,9 +165,13 @@ pub fn opened(args: &LoadArgs, draft: &DraftArgs, device: &DeviceArgs, pooling: 
     let mut options = EngineOptions { pooling, draft, ..args.options(device) };
     let gguf = block_on(Gguf::read(&*source)).with_context(|| args.model.name())?;
     let context = &args.context;
-    let makes_text = || Recipe::new(&gguf, context.n_ctx).is_ok_and(|recipe| recipe.pooling().is_none());
-    if pooling.is_none() && makes_text() {
-        options.kv_cache = context.kv_cache.unwrap_or(KvCache::F16);
+    if pooling.is_none()
+        && let Ok(recipe) = Recipe::new(&gguf, context.n_ctx)
+        && recipe.pooling().is_none()
+    {
+        // Rows that cannot be cut into blocks are kept in f32.
+        let usual = if recipe.with_kv_cache(KvCache::F16).states().is_ok() { KvCache::F16 } else { KvCache::default() };
+        options.kv_cache = context.kv_cache.unwrap_or(usual);
         let longest = || Recipe::longest_context(&gguf, options.kv_cache, context.max_memory);
         options.n_ctx = Some(context.n_ctx.map_or_else(longest, Ok).with_context(|| args.model.name())?);
     }

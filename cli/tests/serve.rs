@@ -294,6 +294,13 @@ fn vectors_come_as_numbers_and_as_bytes() {
 }
 
 #[test]
+fn a_cache_whose_rows_are_no_blocks_is_kept_in_f32() {
+    let cache = |model: &str| Server::new(&["--model", &fixture(model)]).greeting.clone();
+    assert!(cache("families/minicpm3-short").contains("KV cache in f32"));
+    assert!(cache("families/jamba-4l").contains("KV cache in f16"));
+}
+
+#[test]
 fn documents_are_ranked_in_the_shapes_of_several_servers() {
     let server = Server::new(&["--model", &fixture("encoders/rank-wpm-new")]);
     assert!(server.greeting.contains("/v1/rerank "), "{}", server.greeting);
