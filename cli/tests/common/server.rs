@@ -15,7 +15,7 @@ pub fn command(args: &[&str]) -> Command {
 pub struct Server {
     child: Child,
     pub address: String,
-    /// What it says when it can be asked.
+    /// Lines with its address and an example of a request.
     pub greeting: String,
     stderr: BufReader<std::process::ChildStderr>,
 }
