@@ -397,7 +397,7 @@ fn errors_are_one_line_with_the_right_exit_code() {
         (1, &["embed", "--model", &bert, "--n-ctx", "32", "--tokens", &ids]),
         (1, &["embed", "--model", &bert, "--tokens", "96"]),
         (1, &["embed", "--model", &bert, "--text", "a", "--dimensions", "25"]),
-        (1, &["embed", "--model", &bert, "--text", "a", "--pooling", "rank"]),
+        (2, &["embed", "--model", &bert, "--text", "a", "--pooling", "max"]),
         (1, &["generate", "--model", &bert]),
         (1, &["logits", "--model", &bert, "--tokens", "1"]),
         (1, &["generate", "--model", &absent]),
