@@ -230,6 +230,11 @@ fn threads(text: &str) -> Result<NonZeroUsize, String> {
     number.ok_or_else(|| "give a number from 1 to 1024".into())
 }
 
+/// Parses a number of results.
+fn positive(text: &str) -> Result<NonZeroUsize, String> {
+    text.parse().map_err(|_| "give a whole number above 0".into())
+}
+
 /// The arguments of `probe`.
 #[derive(Debug, Args)]
 pub struct ProbeArgs {
@@ -291,7 +296,7 @@ pub struct ContextArgs {
     #[arg(long, value_name = "TOKENS")]
     pub capacity: Option<usize>,
     /// Data type of the KV cache: f32, f16 (half the memory on a GPU), q8_0 (about a quarter), or fewer bits (down to
-    /// about a seventh) [default: f32; serve: f16]
+    /// about a seventh) [default: f32; serve: f16 where the model allows it]
     #[arg(long, value_name = "f32|f16|q8_0|q5_1|q5_0|q4_1|q4_0")]
     pub kv_cache: Option<KvCache>,
     /// Most memory for weights and states (such as the KV cache), for example 800M or 6G [default: the weights, plus
@@ -503,12 +508,12 @@ pub struct RerankArgs {
     #[arg(long, value_name = "TEXT", allow_hyphen_values = true, help_heading = "Text")]
     #[arg(required_unless_present = "documents", conflicts_with = "documents")]
     pub document: Vec<String>,
-    /// A file with a document on each line
-    #[arg(long, value_name = "FILE", help_heading = "Text")]
+    /// A file with a document on each line, or - to read them from the standard input
+    #[arg(long, value_name = "FILE|-", help_heading = "Text")]
     pub documents: Option<PathBuf>,
     /// Print only the best N
-    #[arg(long, value_name = "N", help_heading = "Output")]
-    pub top_n: Option<usize>,
+    #[arg(long, value_name = "N", value_parser = positive, help_heading = "Output")]
+    pub top_n: Option<NonZeroUsize>,
     /// Print JSON: {"results": [{"index": 2, "relevance_score": 0.98}, ...]}, the best first
     #[arg(long, help_heading = "Output")]
     pub json: bool,

@@ -115,6 +115,7 @@ impl Chat<'_> {
     fn new<'a>(load: &LoadArgs, talk: &'a TalkArgs, device: &DeviceArgs) -> Result<Chat<'a>> {
         let format = talk.format.format()?;
         let loaded = Loaded::going_on(load, &talk.draft, device, &SessionArgs::default())?;
+        loaded.makes_text()?;
         if !loaded.has_chat_template() {
             output::note(&format!(
                 "note: {} has no chat template, so it was hardly made to chat; its answers may be odd",

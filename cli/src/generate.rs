@@ -183,6 +183,7 @@ pub fn run(args: &GenerateArgs, device: &DeviceArgs) -> Result<bool> {
         None => text::given(args.prompt.as_deref(), file)?,
     };
     let mut loaded = Loaded::going_on(&args.load, &args.draft, device, &args.session)?;
+    loaded.makes_text()?;
     let (mut prompt, mut options, parts) = asked(args, &text, &loaded)?;
     if let (Some(seconds), Some(path)) = (args.save_every, &args.session.save_session) {
         let sink: Rc<dyn SnapshotSink> = Rc::new(saved::Log::new(path.clone()));

@@ -8,9 +8,9 @@ use anygpu::handle::Opened;
 use anygpu::native::{NativeHost, block_on, open_files};
 use anygpu::{
     BackendInfo, ByteSource, BytesSource, CallForm, ChatOptions, ChatPrompt, ChatTemplate, Constraint, DEFAULT_N_CTX,
-    DraftModel, Engine, EngineOptions, Event, Footprint, GenerateOptions, Generation, Gguf, KvCache, Message, Parts,
-    Piece, Pooling, Progress, Recipe, Report, Sampling, SavedRequest, SelectOptions, Session, Snapshot, Tokenizer,
-    TracedKernel,
+    DraftModel, Engine, EngineError, EngineOptions, Event, Footprint, GenerateOptions, Generation, Gguf, KvCache,
+    Message, Parts, Piece, Pooling, Progress, Recipe, Report, Sampling, SavedRequest, SelectOptions, Session, Snapshot,
+    Tokenizer, TracedKernel,
 };
 use anygpu_constrain::{Format, Vocabulary};
 use anyhow::{Context, Result};
@@ -157,7 +157,7 @@ pub fn engine(model: &ModelArgs, options: &EngineOptions) -> Result<(String, Eng
 }
 
 /// Loads a model for a server, on the calling thread, with what is needed to load it again. By default a language model
-/// gets the longest context that fits in memory, and an f16 KV cache.
+/// gets the longest context that fits in memory, and an f16 KV cache if its rows allow that.
 ///
 /// *Errors*: those of [`engine`].
 pub fn opened(args: &LoadArgs, draft: &DraftArgs, device: &DeviceArgs, pooling: Option<Pooling>) -> Result<Opened> {
@@ -165,9 +165,13 @@ pub fn opened(args: &LoadArgs, draft: &DraftArgs, device: &DeviceArgs, pooling: 
     let mut options = EngineOptions { pooling, draft, ..args.options(device) };
     let gguf = block_on(Gguf::read(&*source)).with_context(|| args.model.name())?;
     let context = &args.context;
-    let makes_text = || Recipe::new(&gguf, context.n_ctx).is_ok_and(|recipe| recipe.pooling().is_none());
-    if pooling.is_none() && makes_text() {
-        options.kv_cache = context.kv_cache.unwrap_or(KvCache::F16);
+    if pooling.is_none()
+        && let Ok(recipe) = Recipe::new(&gguf, context.n_ctx)
+        && recipe.pooling().is_none()
+    {
+        // Rows that cannot be cut into blocks are kept in f32.
+        let usual = if recipe.with_kv_cache(KvCache::F16).states().is_ok() { KvCache::F16 } else { KvCache::default() };
+        options.kv_cache = context.kv_cache.unwrap_or(usual);
         let longest = || Recipe::longest_context(&gguf, options.kv_cache, context.max_memory);
         options.n_ctx = Some(context.n_ctx.map_or_else(longest, Ok).with_context(|| args.model.name())?);
     }
@@ -234,6 +238,14 @@ impl Loaded {
         }
         let session = RefCell::new(session);
         Ok(Loaded { name, engine, session, source, options, before, sampling, request })
+    }
+
+    /// Checks that the model continues texts.
+    ///
+    /// *Errors*: a model that only fills in masked tokens.
+    pub fn makes_text(&self) -> Result<()> {
+        let checked = self.engine.model().recipe().makes_text().map_err(EngineError::from);
+        checked.with_context(|| self.name.clone())
     }
 
     /// Returns how the loaded session chose its next token, if it says so.

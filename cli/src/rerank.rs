@@ -3,20 +3,27 @@
 use crate::args::{DeviceArgs, RerankArgs};
 use crate::{load, output, text};
 use anygpu::native::block_on;
-use anygpu::{EngineError, EngineOptions};
-use anyhow::{Context, Result};
+use anygpu::{EngineOptions, Pooling};
+use anyhow::{Context, Result, bail};
 use serde_json::{Value, json};
+use std::num::NonZeroUsize;
+use std::path::Path;
 
 /// Runs `rerank`.
 pub fn run(args: &RerankArgs, device: &DeviceArgs) -> Result<()> {
-    let options = EngineOptions { select: device.options(), n_ctx: args.n_ctx, ..EngineOptions::default() };
+    // Files from before there was a pooling for rerankers name that of their vectors, or none.
+    let (n_ctx, pooling) = (args.n_ctx, Some(Pooling::Rank));
+    let options = EngineOptions { select: device.options(), n_ctx, pooling, ..EngineOptions::default() };
+    let piped = args.documents.as_deref() == Some(Path::new("-"));
+    if piped && args.query == "-" {
+        bail!("the query and the documents cannot both be read from the standard input; give one of them by itself");
+    }
     let query = text::given(Some(&args.query), None)?;
-    let documents = match &args.documents {
-        Some(path) => text::given(None, Some(path))?.lines().map(Into::into).collect(),
+    let documents: Vec<String> = match &args.documents {
+        Some(path) => text::given(piped.then_some("-"), Some(path))?.lines().map(Into::into).collect(),
         None => args.document.clone(),
     };
     let (name, engine) = load::engine(&args.model, &options)?;
-    engine.model().recipe().check_pooled(true).map_err(EngineError::from).with_context(|| name.clone())?;
     let mut embedder = engine.embedder().with_context(|| name)?;
     let mut ranked: Vec<(usize, f32)> = Vec::with_capacity(documents.len());
     for (index, document) in documents.iter().enumerate() {
@@ -26,7 +33,7 @@ pub fn run(args: &RerankArgs, device: &DeviceArgs) -> Result<()> {
         ranked.extend(scores.values.first().map(|score| (index, *score)));
     }
     ranked.sort_by(|a, b| b.1.total_cmp(&a.1));
-    ranked.truncate(args.top_n.unwrap_or(documents.len()));
+    ranked.truncate(args.top_n.map_or(documents.len(), NonZeroUsize::get));
     if args.json {
         let result = |(index, score): &(usize, f32)| json!({ "index": index, "relevance_score": score });
         let results: Vec<Value> = ranked.iter().map(result).collect();

@@ -12,6 +12,7 @@ mod routes;
 use crate::args::{DeviceArgs, HttpArgs, ServeArgs};
 use crate::signals::Signals;
 use crate::{load, output};
+use anygpu::Pooling;
 use anygpu::handle::{Handle, Limits};
 use anyhow::{Context, Result, bail};
 use axum::Router;
@@ -201,6 +202,9 @@ fn greet(server: &Server, address: SocketAddr) {
     let base = format!("{}/v1", reached_at(address));
     let facts = server.handle.facts();
     let (path, body) = match (facts.pooling, facts.has_chat_template) {
+        (Some(Pooling::Rank), _) => {
+            ("rerank", r#"{"query": "Where is the cat?", "documents": ["A cat sat down.", "It rains."]}"#)
+        }
         (Some(_), _) => ("embeddings", r#"{"input": "A cat sat down."}"#),
         (None, true) => ("chat/completions", r#"{"messages": [{"role": "user", "content": "Why is the sky blue?"}]}"#),
         (None, false) => ("completions", r#"{"prompt": "Once upon a time"}"#),

@@ -6,7 +6,7 @@ mod documented;
 mod split;
 
 use serde_json::Value;
-use std::io::{BufRead, BufReader};
+use std::io::{BufRead, BufReader, Write};
 use std::process::{Command, Output, Stdio};
 
 /// Runs the binary on the CPU, which every machine has.
@@ -162,8 +162,21 @@ fn rerank_puts_the_best_document_first() {
     let (_, known) = ranked.iter().find(|(index, _)| *index == 1).unwrap();
     approx::assert_abs_diff_eq!(*known, -1.0560, epsilon = 1e-4);
     assert_eq!(rank(&["--document", "mat", "--document", "the cat sat on the mat", "--top-n", "1"]).len(), 1);
+    let mut child = command(&["rerank", "--model", &file, "--query", "the cat", "--documents", "-", "--json"])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    child.stdin.take().unwrap().write_all(b"mat\nthe cat sat on the mat\na lower mat\n").unwrap();
+    let piped: Value = serde_json::from_slice(&child.wait_with_output().unwrap().stdout).unwrap();
+    assert_eq!(
+        (piped["results"][0]["index"].as_u64(), piped["results"].as_array().unwrap().len()),
+        (Some(ranked[0].0), 3)
+    );
+    let refused = anygpu(&["rerank", "--model", &file, "--query", "-", "--documents", "-"]);
+    assert!(!refused.status.success() && String::from_utf8(refused.stderr).unwrap().contains("cannot both be read"));
     let refused = anygpu(&["rerank", "--query", "a", "--document", "b"]);
-    assert!(!refused.status.success() && String::from_utf8(refused.stderr).unwrap().contains("gives no embeddings"));
+    assert!(!refused.status.success() && String::from_utf8(refused.stderr).unwrap().contains("no classifier"));
     let refused = anygpu(&["rerank", "--model", &fixture("bert-mean.gguf"), "--query", "a", "--document", "b"]);
     assert!(!refused.status.success() && String::from_utf8(refused.stderr).unwrap().contains("no classifier"));
 }
@@ -546,6 +559,7 @@ fn shortened(args: &[String]) -> Vec<String> {
             (Some("--max-tokens"), _) => "8",
             (Some("--workers"), more) if more.len() > 3 => "100",
             (Some("--model"), hub) if hub.starts_with("hf:") => "FILE.gguf",
+            (Some("--documents"), _) => "FILE.txt",
             (_, arg) => arg,
         };
         short.push(arg.into());
@@ -571,6 +585,7 @@ fn every_command_that_the_documents_name_runs() {
     let write = |name: &str, bytes: &[u8]| std::fs::write(folder.join(name), bytes).unwrap();
     let gab = include_bytes!("../../models/gab-q4_0.gguf");
     write("FILE", gab);
+    write("FILE.txt", b"the cat sat on the mat\nmat\n");
     write("FILE.json", br#"{"type": "array", "items": {"enum": ["red"]}, "maxItems": 1}"#);
     for (at, part) in split::split(gab, &[0, 10, 20, 30]).iter().enumerate() {
         write(&format!("m-{:05}-of-00005.gguf", at + 1), part);

@@ -71,6 +71,12 @@ fn texts_are_those_of_the_command_line_whole_and_as_a_stream() {
     assert!(server.metric("anygpu_generated_tokens_total") >= 24.0 * 3.0);
     assert!(server.metric("anygpu_token_seconds_count") <= server.metric("anygpu_queue_seconds_count"));
     assert!(server.get("/metrics").1.contains("anygpu_requests_total{path=\"/v1/chat/completions\",status=\"200\"} 1"));
+    // A model whose template shows no tools is told of them.
+    let mut with_tools = say.clone();
+    with_tools["tools"] = tools(&["time"]);
+    let (status, told) = server.post(CHAT, &with_tools);
+    let read = |answer: &Value| answer["usage"]["prompt_tokens"].as_u64().unwrap();
+    assert!(status == 200 && read(&told) > read(&chat) + 50, "{told}");
 }
 
 #[test]
@@ -291,8 +297,16 @@ fn vectors_come_as_numbers_and_as_bytes() {
 }
 
 #[test]
+fn a_cache_whose_rows_are_no_blocks_is_kept_in_f32() {
+    let cache = |model: &str| Server::new(&["--model", &fixture(model)]).greeting.clone();
+    assert!(cache("families/minicpm3-short").contains("KV cache in f32"));
+    assert!(cache("families/jamba-4l").contains("KV cache in f16"));
+}
+
+#[test]
 fn documents_are_ranked_in_the_shapes_of_several_servers() {
     let server = Server::new(&["--model", &fixture("encoders/rank-wpm-new")]);
+    assert!(server.greeting.contains("/v1/rerank "), "{}", server.greeting);
     let documents = json!(["a lower mat", "the cat sat on the mat", { "text": "mat" }]);
     let ask = |path: &str, more: Value| {
         let mut body = json!({ "query": "the cat" });
@@ -314,6 +328,8 @@ fn documents_are_ranked_in_the_shapes_of_several_servers() {
         assert_eq!(ask("/v1/rerank", wrong).0, 400);
     }
     let (status, refused) = server.post("/v1/embeddings", &json!({ "input": "a" }));
+    assert!(status == 400 && refused["error"]["message"].as_str().unwrap().contains("ask it to rerank"), "{refused}");
+    let (status, refused) = server.post(TEXT, &json!({ "prompt": "a" }));
     assert!(status == 400 && refused["error"]["message"].as_str().unwrap().contains("ask it to rerank"), "{refused}");
     let server = Server::new(&["--model", &fixture("bert-mean")]);
     let (status, refused) = server.post("/v1/rerank", &json!({ "query": "a", "documents": ["b"] }));

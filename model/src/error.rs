@@ -134,16 +134,16 @@ pub enum ModelError {
     /// Scores were requested from a model that has none.
     #[error(
         "this {architecture} model scores no texts, since its file has no classifier that is known for the family; use \
-         a reranker, or load it with another pooling (mean, cls, last or none)"
+         a reranker, or for vectors another pooling (mean, cls, last or none)"
     )]
     NoClassifier {
         /// The architecture.
         architecture: &'static str,
     },
-    /// An embedding was requested from a reranker.
+    /// An embedding or text was requested from a reranker.
     #[error(
-        "this {architecture} model scores documents and makes no embeddings; ask it to rerank, or load it with another \
-         pooling (mean, cls, last or none)"
+        "this {architecture} model scores documents and makes no embeddings and no text; ask it to rerank, or for vectors \
+         load it with another pooling (mean, cls, last or none)"
     )]
     OnlyScores {
         /// The architecture.

@@ -27,8 +27,9 @@ pub struct ServeArgs {
     /// in smaller groups, or take turns [default: as much as the weights take, at least 1G, or 2G on the CPU]
     #[arg(long, value_name = "BYTES", value_parser = bytes)]
     pub batch_memory: Option<u64>,
-    /// Serve embeddings with this pooling: mean, cls (the first), or last [default: what the file says]
-    #[arg(long, value_name = "mean|cls|last")]
+    /// Serve embeddings with this pooling: mean, cls (the first), or last; or rank, for the scores of a reranker [default:
+    /// what the file says]
+    #[arg(long, value_name = "mean|cls|last|rank")]
     pub pooling: Option<Pooling>,
 }
 

@@ -15,6 +15,8 @@ pub fn command(args: &[&str]) -> Command {
 pub struct Server {
     child: Child,
     pub address: String,
+    /// Lines with its address and an example of a request.
+    pub greeting: String,
     stderr: BufReader<std::process::ChildStderr>,
 }
 
@@ -28,7 +30,7 @@ impl Server {
         }
         let address = greeting.split("http://").nth(1).unwrap().split("/v1").next().unwrap().to_owned();
         assert!(greeting.starts_with("serving ") && greeting.contains("on cpu"), "{greeting}");
-        Server { child, address, stderr }
+        Server { child, address, greeting, stderr }
     }
 
     pub fn send(&self, method: &str, path: &str, headers: &str, body: &str) -> TcpStream {

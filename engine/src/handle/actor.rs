@@ -160,7 +160,7 @@ impl Actor {
                 self.opened.engine.tell_time();
                 let is_text = match &self.work {
                     Work::Texts { .. } => Ok(()),
-                    Work::Vectors(_) => Err(ModelError::NoText { architecture: self.facts().architecture }.into()),
+                    Work::Vectors(_) => Err(self.opened.engine.model().recipe().no_text().into()),
                 };
                 let text = Text::admit(request, told, place, &self.opened.engine, is_text);
                 self.push(text.map(|text| Task::Text(Box::new(text))));

@@ -235,13 +235,14 @@ impl WasmEngine {
     pub fn embed(&self, tokens: Vec<u32>, dimensions: usize, normalize: bool, scores: bool) -> Promise {
         let loaded = self.0.clone();
         future_to_promise(async move {
+            let recipe = loaded.engine.model().recipe();
+            recipe.check_pooled(scores).map_err(|e| error::engine(&e.into()))?;
             let mut embedder = match loaded.take()? {
                 Work::Embeddings(embedder) => embedder,
-                other => return Err(loaded.refuse(other, |architecture| ModelError::NoPooling { architecture })),
+                other => {
+                    return Err(loaded.refuse(other, ModelError::NoPooling { architecture: recipe.architecture() }));
+                }
             };
-            if let Err(other) = loaded.engine.model().recipe().check_pooled(scores) {
-                return Err(loaded.refuse(Work::Embeddings(embedder), |_| other.clone()));
-            }
             let embedding = loaded.embed(&mut embedder, &tokens, dimensions, normalize).await;
             loaded.work.replace(Some(Work::Embeddings(embedder)));
             Ok(Float32Array::from(&embedding.map_err(|e| error::engine(&e))?[..]).into())
@@ -270,14 +271,14 @@ impl Loaded {
     pub fn take_texts(&self) -> Result<Sessions, JsValue> {
         match self.take()? {
             Work::Text(sessions) => Ok(sessions),
-            other => Err(self.refuse(other, |architecture| ModelError::NoText { architecture })),
+            other => Err(self.refuse(other, self.engine.model().recipe().no_text())),
         }
     }
 
     /// Puts back what is not for the request, and says so.
-    fn refuse(&self, work: Work, why: impl Fn(&'static str) -> ModelError) -> JsValue {
+    fn refuse(&self, work: Work, why: ModelError) -> JsValue {
         self.work.replace(Some(work));
-        error::engine(&why(self.engine.model().recipe().architecture()).into())
+        error::engine(&why.into())
     }
 
     async fn embed(

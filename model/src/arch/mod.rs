@@ -379,10 +379,10 @@ impl Recipe {
     pub fn check_pooled(&self, scores: bool) -> Result<(), ModelError> {
         let architecture = self.architecture();
         match (self.pooling, scores) {
-            (None, _) => Err(ModelError::NoPooling { architecture }),
+            (None, false) => Err(ModelError::NoPooling { architecture }),
             (Some(Pooling::Rank), false) => Err(ModelError::OnlyScores { architecture }),
             (Some(Pooling::Rank), true) => Ok(()),
-            (Some(_), true) => Err(ModelError::NoClassifier { architecture }),
+            (_, true) => Err(ModelError::NoClassifier { architecture }),
             (Some(Pooling::None), false) => Err(ModelError::Options(
                 "this model makes a vector of each token, not of a text; load it with a pooling, such as mean".into(),
             )),
@@ -411,9 +411,18 @@ impl Recipe {
     pub fn makes_text(&self) -> Result<(), ModelError> {
         let architecture = self.architecture();
         match (self.pooling, self.causal) {
-            (Some(_), _) => Err(ModelError::NoText { architecture }),
+            (Some(_), _) => Err(self.no_text()),
             (None, true) => Ok(()),
             (None, false) => Err(ModelError::Diffusion { architecture }),
+        }
+    }
+
+    /// Returns the error of a model that makes vectors or scores, when text is asked for.
+    pub fn no_text(&self) -> ModelError {
+        let architecture = self.architecture();
+        match self.pooling {
+            Some(Pooling::Rank) => ModelError::OnlyScores { architecture },
+            _ => ModelError::NoText { architecture },
         }
     }
 
@@ -507,7 +516,7 @@ impl Recipe {
         let Recipe { tensors, stage, kv_cache, causal, pooling, .. } = self;
         match (head.embedding, pooling) {
             (true, None) => return Err(ModelError::NoPooling { architecture: self.architecture() }),
-            (false, Some(_)) => return Err(ModelError::NoText { architecture: self.architecture() }),
+            (false, Some(_)) => return Err(self.no_text()),
             (true, Some(_)) | (false, None) => {}
         }
         if head.token.is_some() || sequences > 1 {

@@ -83,6 +83,8 @@ pub fn fuzz_one(bytes: &[u8]) {
         assert!(ids.iter().all(|&id| (id as usize) < tokenizer.vocab_len()));
         tokenizer.decode(&ids, special);
     }
+    let ids = tokenizer.encode_pair("Once {document} upon", "a time {query}<s>");
+    assert!(ids.iter().all(|&id| (id as usize) < tokenizer.vocab_len()));
     for text in ["a", "\u{1f999}", "<|im_end|>", " \n"] {
         let text = text.repeat(REPEATS);
         let ids = tokenizer.encode(&text, true, true);

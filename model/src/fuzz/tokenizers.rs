@@ -75,6 +75,11 @@ pub(super) fn tokenizer(random: &mut Random, count: usize) -> Writer {
             file = file.pair(&format!("tokenizer.ggml.{key}_token_id"), 4, &id.to_le_bytes());
         }
     }
+    if random.below(4) == 0 {
+        let template = random.pick(&["", "{query}", "{document}{query}", "{query}<s>{document}", "{{query}}"]);
+        let template = template.repeat(1 + random.below(5));
+        file = file.pair("tokenizer.chat_template.rerank", 8, &string(template.as_bytes()));
+    }
     if random.below(3) > 0 {
         let map = charsmap(random);
         file = file.array("tokenizer.ggml.precompiled_charsmap", random.below(2) as u32, map.len() as u64, &map);

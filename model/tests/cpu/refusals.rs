@@ -108,7 +108,9 @@ fn texts_of_models_whose_tokens_see_each_other() {
     let backend = Rc::new(Cpu::new(Options { fast: true, ..Default::default() }));
     let (host, mut session) = (NativeHost::default(), Session::new(load(bytes.clone(), None, backend)).unwrap());
     let options = GenerateOptions::default();
-    refused(block_on(session.generate(&[1, 2], &options, None, &host, &mut |_| {})).unwrap_err(), &words);
+    for prompt in [&[1, 2][..], &[1, 2, 3, 4, 5, 6]] {
+        refused(block_on(session.generate(prompt, &options, None, &host, &mut |_| {})).unwrap_err(), &words);
+    }
     session.rewind(0);
     let logits = block_on(session.logits(&[1, 2], true, &host)).unwrap();
     refused(block_on(session.logits(&[3], true, &host)).unwrap_err(), &["see each other", "rewind"]);

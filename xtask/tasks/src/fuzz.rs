@@ -35,6 +35,9 @@ pub struct Options {
     /// Only these kinds: bits, structure, template, tokenizer, session, model
     #[arg(long, value_delimiter = ',')]
     only: Vec<String>,
+    /// Mutate only the fixtures whose path has this, such as families or encoders
+    #[arg(long, value_name = "TEXT")]
+    files: Option<String>,
     /// Run each file with the command line on this backend, rather than its readers alone
     #[arg(long, value_name = "cpu|webgpu|webgl")]
     through: Option<String>,
@@ -54,7 +57,7 @@ pub fn run(options: &Options) -> Result<bool> {
     if targets.is_empty() {
         bail!("--only names none of {}", TARGETS.map(|target| target.name).join(", "));
     }
-    let inputs = Inputs { targets, files: files()? };
+    let inputs = Inputs { targets, files: files(options.files.as_deref())? };
     if options.worker {
         thread::scope(|scope| {
             let work = || work(options, &inputs);
@@ -85,17 +88,22 @@ impl Inputs {
     }
 }
 
-/// Valid files to begin with: small ones of every value type, and those of the families.
-fn files() -> Result<Vec<Vec<u8>>> {
+/// Valid files to begin with: small ones of every value type and all fixtures, or only the fixtures whose path has a text.
+fn files(named: Option<&str>) -> Result<Vec<Vec<u8>>> {
     let fixtures = root().join("models").join("fixtures");
     let mut paths: Vec<PathBuf> = Vec::new();
-    for folder in [fixtures.join("families"), fixtures] {
+    for folder in ["", "families", "encoders", "tokenizers"].map(|name| fixtures.join(name)) {
         let list = fs::read_dir(&folder).with_context(|| format!("cannot read {}", folder.display()))?;
         paths.extend(list.filter_map(|entry| Some(entry.ok()?.path())));
     }
     paths.retain(|path| path.extension().is_some_and(|extension| extension == "gguf"));
+    let within = |path: &PathBuf| path.strip_prefix(&fixtures).unwrap_or(path).to_string_lossy().into_owned();
+    paths.retain(|path| named.is_none_or(|named| within(path).contains(named)));
     paths.sort();
-    let mut files = seeds();
+    let mut files = if named.is_none() { seeds() } else { Vec::new() };
+    if let (true, Some(named)) = (paths.is_empty(), named) {
+        bail!("--files: no fixture's path has {named:?}; models/fixtures has them");
+    }
     for path in paths {
         files.push(fs::read(&path).with_context(|| format!("cannot read {}", path.display()))?);
     }
@@ -130,6 +138,8 @@ fn work(options: &Options, inputs: &Inputs) -> Result<()> {
 /// Findings of a run.
 struct Found<'i> {
     inputs: &'i Inputs,
+    /// Text that the fixtures' paths have.
+    files: Option<&'i str>,
     findings: u64,
 }
 
@@ -145,7 +155,8 @@ impl Found<'_> {
         let only: Vec<&str> = self.inputs.targets.iter().map(|target| target.name).collect();
         bar.suspend(|| {
             eprintln!("finding: {what} on input {number} ({target}), kept as {}", path.display());
-            eprintln!("repeat: cargo xtask fuzz --seed {number} --count 1 --only {}", only.join(","));
+            let files = self.files.map(|named| format!(" --files {named}")).unwrap_or_default();
+            eprintln!("repeat: cargo xtask fuzz --seed {number} --count 1 --only {}{files}", only.join(","));
         });
         Ok(())
     }
@@ -156,7 +167,7 @@ fn watch(options: &Options, inputs: &Inputs) -> Result<bool> {
     let bar = ProgressBar::new(options.seconds);
     bar.set_style(ProgressStyle::with_template("fuzz {bar:40} {pos}/{len} s  {msg}")?);
     let begin = Instant::now();
-    let mut found = Found { inputs, findings: 0 };
+    let mut found = Found { inputs, files: options.files.as_deref(), findings: 0 };
     let mut counts = vec![0u64; inputs.targets.len()];
     let end = options.seed.saturating_add(options.count);
     let mut next = options.seed;
@@ -165,6 +176,7 @@ fn watch(options: &Options, inputs: &Inputs) -> Result<bool> {
             .args(["fuzz", "--worker", "--seed", &next.to_string(), "--count", &(end - next).to_string()])
             .args(["--seconds", &(options.seconds - begin.elapsed().as_secs()).to_string()])
             .args(options.only.iter().flat_map(|name| ["--only", name]))
+            .args(options.files.iter().flat_map(|named| ["--files", named]))
             .stdout(Stdio::piped())
             .spawn()
             .context("cannot start a worker")?;

@@ -96,8 +96,8 @@ struct Fetch {
 impl<'a> Run<'a> {
     /// Begins a run. Reuses the beginning of the text that the session has already computed.
     ///
-    /// *Errors*: an empty text, or one with unknown tokens; more tokens than fit, with
-    /// [`Overflow::Error`](crate::Overflow::Error); those of the backend.
+    /// *Errors*: a model that does not continue texts; an empty text, or one with unknown tokens; more tokens than fit,
+    /// with [`Overflow::Error`](crate::Overflow::Error); those of the backend.
     pub async fn begin(
         session: &'a mut Session,
         sequence: &'a mut Sequence,
@@ -106,7 +106,9 @@ impl<'a> Run<'a> {
         tell: &mut OnPiece<'_>,
     ) -> Result<Run<'a>, ModelError> {
         let start_ms = host.now_ms();
-        let sizes = session.model().recipe().sizes();
+        let recipe = session.model().recipe();
+        recipe.makes_text()?;
+        let sizes = recipe.sizes();
         let (n_ctx, n_vocab) = (sizes.n_ctx, sizes.n_vocab);
         sequence.begin(tokenizer, n_ctx, tell)?;
         let options = &sequence.options;

@@ -128,7 +128,7 @@ impl Session {
     /// Makes an empty session of any stage, for [`StageSession`](crate::StageSession).
     pub(crate) fn of_stage(model: Rc<Model>, tokens: usize) -> Result<Session, ModelError> {
         if model.recipe().pooling().is_some() {
-            return Err(ModelError::NoText { architecture: model.recipe().architecture() });
+            return Err(model.recipe().no_text());
         }
         let mut states = Storages::new(model.backend().clone());
         let capacity = tokens.clamp(1, model.recipe().sizes().n_ctx);

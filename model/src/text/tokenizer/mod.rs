@@ -254,7 +254,7 @@ impl Tokenizer {
             // The end of a WordPiece text is its separator, even if the file also has another end.
             eos: if both { sep } else { eos },
             pair: Pair {
-                template: metadata.get::<&str>("tokenizer.chat_template.rerank")?.map(Into::into),
+                template: pair::template(metadata)?,
                 bos: if_added(add_bos, bos),
                 eos: if_added(add_eos, eos),
                 sep: if_added(add_sep, sep),

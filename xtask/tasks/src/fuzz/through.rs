@@ -113,9 +113,11 @@ pub fn run(options: &Options, inputs: &Inputs, backend: &str) -> Result<bool> {
 
 /// Returns the arguments for a file, by its kind.
 fn arguments(target: &str, number: u64, bytes: &[u8]) -> Vec<&'static str> {
-    let embeds = bytes.windows(13).any(|window| window == b".pooling_type");
+    let has = |name: &[u8]| bytes.windows(name.len()).any(|window| window == name);
+    let (embeds, ranks) = (has(b".pooling_type"), has(b"cls.weight") || has(b"cls.output.weight"));
     let words = matches!(target, "model" | "template" | "tokenizer");
     match (embeds, words) {
+        (true, true) if ranks => vec!["rerank", "--query", "Once upon", "--document", "a time", "--document", ""],
         (true, true) => vec!["embed", "--text", "Once upon a time"],
         (true, false) => vec!["embed", "--tokens", "1,2,3"],
         (false, true) => {
