@@ -35,8 +35,13 @@ pub(super) fn template(metadata: &Metadata) -> Result<Option<String>, TokenizerE
     Ok(Some(template.into()))
 }
 
-/// Puts a query and a document into a template. Places that the texts themselves name stay as they are.
+/// Puts a query and then a document into a template. So a query that names the document's place gets it too, as
+/// elsewhere; but one that does so in more than [`MOST_PLACES`] keeps its words.
 fn filled(template: &str, query: &str, document: &str) -> String {
+    let text = template.replace(PLACES[0], query);
+    if text.matches(PLACES[1]).nth(MOST_PLACES).is_none() {
+        return text.replace(PLACES[1], document);
+    }
     let parts: Vec<String> = template.split(PLACES[0]).map(|part| part.replace(PLACES[1], document)).collect();
     parts.join(query)
 }
@@ -62,10 +67,11 @@ mod tests {
     use crate::gguf::writer::{Writer, string};
 
     #[test]
-    fn texts_that_name_places_are_read_as_they_are() {
+    fn a_query_may_name_the_place_of_the_document_a_few_times() {
         let template = "Q: {query} D: {document} Q: {query}";
         let query = "{document}".repeat(1000);
         assert_eq!(filled(template, "a", "b"), "Q: a D: b Q: a");
+        assert_eq!(filled(template, "a {document}", "{query}"), "Q: a {query} D: {query} Q: a {query}");
         assert_eq!(filled(template, &query, "{query}"), format!("Q: {query} D: {{query}} Q: {query}"));
     }
 
