@@ -107,8 +107,8 @@ const CHECKS = {
   async errors() {
     const wrong = new OpenAI({ baseURL: texts, apiKey: "wrong", maxRetries: 0 });
     assert.equal((await refused(wrong.models.list(), 401)).code, "invalid_api_key");
-    const unsupported = await refused(client.chat.completions.create({ model: "gab", messages, tools }), 400);
-    assert.deepEqual([unsupported.param, unsupported.code, unsupported.type], ["tools", "unsupported_parameter", "invalid_request_error"]);
+    const unsupported = await refused(client.chat.completions.create({ model: "gab", messages, reasoning_effort: "low" }), 400);
+    assert.deepEqual([unsupported.param, unsupported.code, unsupported.type], ["reasoning_effort", "unsupported_parameter", "invalid_request_error"]);
     assert.equal((await refused(client.chat.completions.create({ model: "gpt-5", messages }), 404)).code, "model_not_found");
     const long = await refused(client.completions.create({ ...story, max_tokens: 1e6, overflow: "error", stream: true }), 400);
     assert.equal(long.code, "context_length_exceeded");

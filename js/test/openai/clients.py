@@ -148,8 +148,8 @@ def tools_that_are_strict():
 def errors():
     wrong = OpenAI(base_url=texts, api_key="wrong", max_retries=0)
     equal(refused(wrong.models.list, 401).code, "invalid_api_key")
-    unsupported = refused(lambda: client.chat.completions.create(model="gab", messages=messages, tools=tools), 400)
-    equal((unsupported.param, unsupported.code, unsupported.type), ("tools", "unsupported_parameter", "invalid_request_error"))
+    unsupported = refused(lambda: client.chat.completions.create(model="gab", messages=messages, reasoning_effort="low"), 400)
+    equal((unsupported.param, unsupported.code, unsupported.type), ("reasoning_effort", "unsupported_parameter", "invalid_request_error"))
     absent = refused(lambda: client.chat.completions.create(model="gpt-5", messages=messages), 404)
     equal((type(absent), absent.code), (openai.NotFoundError, "model_not_found"))
     long = refused(

@@ -41,8 +41,8 @@ export default {
 
   "documents are ranked as llama.cpp ranks them": async () => {
     const known = await (await fetch("/files/embeddings.json")).json();
-    const name = "encoders/rank-wpm-new.gguf";
-    const { rank_cases: cases } = known.find(({ model }) => model === name);
+    const name = "rank-wpm-new.gguf";
+    const { rank_cases: cases } = known.find(({ model }) => model === `encoders/${name}`);
     const engine = await load(`/files/${name}`, { nCtx: 32 });
     try {
       equal(engine.info.pooling, "rank", "the pooling");

@@ -56,7 +56,8 @@ use tower_http::services::{ServeDir, ServeFile};
 const USUAL_PORT: u16 = 8080;
 
 /// Where `/files` looks, in this order.
-const FILES: &[&str] = &["models", "models/cache", "models/fixtures", "model/tests/data", travel::FOLDER];
+const FILES: &[&str] =
+    &["models", "models/cache", "models/fixtures", "models/fixtures/encoders", "model/tests/data", travel::FOLDER];
 
 /// The longest report that a page may send.
 const MAX_BODY: usize = 16 << 20;
