@@ -4,6 +4,7 @@ use crate::args::{DeviceArgs, RerankArgs};
 use crate::{load, output, text};
 use anygpu::native::block_on;
 use anygpu::{EngineOptions, Pooling};
+use anygpu_openai::ranked;
 use anyhow::{Context, Result, bail};
 use serde_json::{Value, json};
 use std::num::NonZeroUsize;
@@ -25,15 +26,14 @@ pub fn run(args: &RerankArgs, device: &DeviceArgs) -> Result<()> {
     };
     let (name, engine) = load::engine(&args.model, &options)?;
     let mut embedder = engine.embedder().with_context(|| name)?;
-    let mut ranked: Vec<(usize, f32)> = Vec::with_capacity(documents.len());
+    let mut scores = Vec::with_capacity(documents.len());
     for (index, document) in documents.iter().enumerate() {
         let tokens = engine.encode_pair(&query, document)?;
-        let scores = block_on(engine.embed(&mut embedder, &tokens)).with_context(|| format!("document {index}"))?;
+        let found = block_on(engine.embed(&mut embedder, &tokens)).with_context(|| format!("document {index}"))?;
         // Of several scores, the first says how well a document answers the query.
-        ranked.extend(scores.values.first().map(|score| (index, *score)));
+        scores.extend(found.values.first());
     }
-    ranked.sort_by(|a, b| b.1.total_cmp(&a.1));
-    ranked.truncate(args.top_n.map_or(documents.len(), NonZeroUsize::get));
+    let ranked = ranked(&scores, args.top_n.map_or(documents.len(), NonZeroUsize::get));
     if args.json {
         let result = |(index, score): &(usize, f32)| json!({ "index": index, "relevance_score": score });
         let results: Vec<Value> = ranked.iter().map(result).collect();

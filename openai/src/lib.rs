@@ -19,4 +19,4 @@ pub use fields::{Kind, Notes, Rule, Table};
 pub use format::{Asked, Format};
 pub use messages::{conversation, unread_name};
 pub use request::{AnswerOptions, EmbedRequest, FIELDS, Prompt, TextRequest, random};
-pub use rerank::RerankRequest;
+pub use rerank::{RerankRequest, ranked};

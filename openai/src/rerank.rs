@@ -83,11 +83,8 @@ impl RerankRequest {
         self.documents.iter().map(|document| Prompt::Pair(self.query.clone(), document.clone())).collect()
     }
 
-    /// Returns the answer for the documents' scores: the best first, of equals the first first.
+    /// Returns the answer for the documents' scores.
     pub fn answer(&self, scores: &[f32], model: &str, prompt_tokens: usize) -> Value {
-        let mut best: Vec<(usize, f32)> = scores.iter().copied().enumerate().collect();
-        best.sort_by(|a, b| b.1.total_cmp(&a.1));
-        best.truncate(self.top_n);
         let result = |(index, score): (usize, f32)| {
             let document = self.documents.get(index).filter(|_| self.with_documents);
             match (self.bare, document) {
@@ -99,11 +96,19 @@ impl RerankRequest {
                 }
             }
         };
-        let results: Vec<Value> = best.into_iter().map(result).collect();
+        let results: Vec<Value> = ranked(scores, self.top_n).into_iter().map(result).collect();
         if self.bare {
             return json!(results);
         }
         let usage = json!({ "prompt_tokens": prompt_tokens, "total_tokens": prompt_tokens });
         json!({ "object": "list", "model": model, "results": results, "usage": usage })
     }
+}
+
+/// Returns the indices and scores of the best documents, at most `top_n`: the best first, of equals the first first.
+pub fn ranked(scores: &[f32], top_n: usize) -> Vec<(usize, f32)> {
+    let mut best: Vec<(usize, f32)> = scores.iter().copied().enumerate().collect();
+    best.sort_by(|a, b| b.1.total_cmp(&a.1));
+    best.truncate(top_n);
+    best
 }

@@ -60,10 +60,10 @@ pub(super) struct Attention {
     pub gated: bool,
     /// Matrix of such a gate, if it has one of its own.
     pub gate: Option<&'static str>,
-    /// Widths of latent attention, if it is that.
-    pub latent: Option<Latent>,
     /// Whether that matrix has one row for each head, rather than for each channel.
     pub gates_heads: bool,
+    /// Widths of latent attention, if it is that.
+    pub latent: Option<Latent>,
 }
 
 impl Attention {
@@ -91,8 +91,8 @@ impl Attention {
             rope: None,
             gated: false,
             gate: None,
-            latent: None,
             gates_heads: false,
+            latent: None,
         }
     }
 

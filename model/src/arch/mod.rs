@@ -264,8 +264,8 @@ impl Recipe {
         };
         let tensors = Tensors::new(gguf, name);
         let mut keys = Keys { metadata: &gguf.metadata, tensors: &tensors, n_ctx };
-        let mut encoders = ENCODERS.iter().map(|(name, _)| *name).chain(dense::ENCODERS.iter().map(|(name, _)| *name));
-        let encodes = encoders.any(|encoder| encoder == name);
+        let encodes = ENCODERS.iter().any(|(encoder, _)| *encoder == name)
+            || dense::ENCODERS.iter().any(|(encoder, _)| *encoder == name);
         if encodes && let (Some(asked), Some(most)) = (n_ctx, keys.get::<u32>("context_length")?) {
             // Texts of encoders are read at once and do not go on: a larger limit is that of training.
             keys.n_ctx = Some(asked.min(most as usize));

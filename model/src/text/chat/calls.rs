@@ -28,6 +28,16 @@ pub(super) struct Syntax {
     pub written: Option<&'static Written>,
 }
 
+/// Syntax of Hermes, Qwen 2.5 and 3, SmolLM3 and Granite 4.
+const HERMES: Syntax = Syntax {
+    template: &["<tool_call>"],
+    begins: &["<tool_call>"],
+    bare: false,
+    end: "</tool_call>",
+    body: Body::Json,
+    written: Some(&demanded::MARKED),
+};
+
 /// All syntaxes. A template's syntax is the first one whose texts it contains.
 static SYNTAXES: [Syntax; 9] = [
     // Qwen3-Coder, Qwen 3.5
@@ -39,15 +49,7 @@ static SYNTAXES: [Syntax; 9] = [
         body: Body::Tags,
         written: None,
     },
-    // Hermes, Qwen 2.5 and 3, SmolLM3, Granite 4
-    Syntax {
-        template: &["<tool_call>"],
-        begins: &["<tool_call>"],
-        bare: false,
-        end: "</tool_call>",
-        body: Body::Json,
-        written: Some(&demanded::MARKED),
-    },
+    HERMES,
     // Mistral from 2025 on
     Syntax {
         template: &["[TOOL_CALLS]", "[ARGS]"],
@@ -121,7 +123,8 @@ impl Syntax {
 
     /// Returns the syntax that [`told`](super::told) prescribes.
     pub fn told() -> &'static Syntax {
-        &SYNTAXES[1]
+        static TOLD: Syntax = HERMES;
+        &TOLD
     }
 
     /// Returns the marks around calls and within them.
